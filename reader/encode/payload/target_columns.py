@@ -20,7 +20,7 @@ from reader.payload.column_types import (
 )
 from reader.payload.registry import registry_of
 from reader.payload.remembered.origins import layout_of_fields
-from reader.payload.remembered.union_members import branch_pairs
+from reader.payload.remembered.union_members import member_pairs
 
 __all__ = ["TargetColumns", "target_columns"]
 
@@ -66,14 +66,9 @@ def _renamed(written: Struct, read: Struct) -> Struct:
                 return MapOf(renamed(layout.value, other.value))
         return layout
 
-    known = read.by_name()
-    if written.union:
-        pairs = branch_pairs(read, written)
-    else:
-        pairs = [(member, known.get(member.name)) for member in written.members]
     names = ColumnNames(member.column for member in read.members)
     members = []
-    for member, other in pairs:
+    for member, other in member_pairs(read.by_name(), written):
         if other is None:
             member = Member(member.name, names.add(member.column), member.layout)
         else:

@@ -21,7 +21,7 @@ from reader.payload.column_types import (
     column_name,
     unused_name,
 )
-from reader.payload.remembered.union_members import branch_pairs
+from reader.payload.remembered.union_members import member_pairs
 
 __all__ = ["MAX_COLUMNS", "ColumnUnion", "count_columns", "with_missing"]
 
@@ -66,7 +66,7 @@ class _GrowingStruct:
     def grow(self, layout: Struct, room: int) -> int:
         """Add members as far as there is ``room``; return how many columns they are."""
         used = 0
-        for new, old in self._pairs(layout):
+        for new, old in member_pairs(self._members, layout):
             if old is None:
                 size = count_columns(new.layout)
                 if size <= room - used:
@@ -81,12 +81,6 @@ class _GrowingStruct:
                 growing = self._growing[old.name] = _GrowingStruct(inner)
             used += growing.grow(later, room - used)
         return used
-
-    def _pairs(self, layout: Struct) -> Iterable[tuple[Member, Member | None]]:
-        """Return each member of ``layout`` with the one that takes its values."""
-        if not self._union:
-            return [(new, self._members.get(new.name)) for new in layout.members]
-        return branch_pairs(Struct(tuple(self._members.values()), union=True), layout)
 
     def _add(self, new: Member) -> None:
         if self._union:
@@ -144,20 +138,14 @@ def with_missing(columns: Layout, natural: Layout) -> Layout:
     match columns, natural:
         case Struct(), Struct() if columns.union == natural.union:
             members = columns.by_name()
-            if columns.union:
-                for own, old in branch_pairs(columns, natural):
-                    if old is not None:
-                        layout = with_missing(old.layout, own.layout)
-                        members[old.name] = Member(old.name, old.column, layout)
-                return Struct(tuple(members.values()), union=True)
-            for own in natural.members:
-                old = members.get(own.name)
+            for own, old in member_pairs(members, natural):
                 if old is None:
-                    members[own.name] = Member(own.name, _NO_NAME, Missing("has no column"))
+                    if not columns.union:  # a branch without a member says so itself
+                        members[own.name] = Member(own.name, _NO_NAME, Missing("has no column"))
                 elif not isinstance(old.layout, Missing):
                     layout = with_missing(old.layout, own.layout)
                     if layout is not old.layout:
-                        members[own.name] = Member(old.name, old.column, layout)
+                        members[old.name] = Member(old.name, old.column, layout)
             unchanged = len(members) == len(columns.members) and all(
                 members[member.name] is member for member in columns.members
             )

@@ -6,7 +6,7 @@ A record, an enum or a fixed type is known by its name: two records may have the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from reader.payload.avro_schema import PRIMITIVES, Node
 from reader.payload.column_types import (
@@ -21,7 +21,7 @@ from reader.payload.column_types import (
     layout_of,
 )
 
-__all__ = ["branch_pairs", "union_member", "union_targets"]
+__all__ = ["member_pairs", "union_member", "union_targets"]
 
 _UNNAMED = PRIMITIVES | {"array", "map", "union"}
 
@@ -35,10 +35,19 @@ def union_member(layout: Layout, node: Node) -> Member | None:
     return found if isinstance(found, Member) else None
 
 
-def branch_pairs(column: Struct, branches: Struct) -> list[tuple[Member, Member | None]]:
-    """Return each branch of a union with the member of the union's column that takes it."""
-    found = _members(column.members, branches.members)
-    return list(zip(branches.members, found, strict=True))
+def member_pairs(
+    known: Mapping[str, Member], natural: Struct
+) -> list[tuple[Member, Member | None]]:
+    """Return each member of ``natural`` with the one of ``known`` that takes its values.
+
+    Fields of a record are found by name, branches of a union by type. ``known``: the members of a
+    column by name, of a union's column if ``natural`` is a union.
+    """
+    if natural.union:
+        found = _members(tuple(known.values()), natural.members)
+    else:
+        found = [known.get(member.name) for member in natural.members]
+    return list(zip(natural.members, found, strict=True))
 
 
 def union_targets(layout: Layout | None, branches: Struct) -> list[Member | Layout | None]:
@@ -116,7 +125,7 @@ def _simple(name: str) -> str:
 
 
 def _by_kind(member: Member, branch: Member) -> bool:
-    """Return whether the kind of value decides: two named types are only told by their names."""
+    """Return whether the kind of value decides: two named types differ by their names alone."""
     return not (_named(member) and _named(branch))
 
 
