@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -95,11 +94,8 @@ class ConversionStep:
                 fields,
                 schemas,
                 columns,
-                self._clients.settings.pulsar.expanded_bytes,
-                self._clients.settings.pulsar.assume_schema_version.get(topic.local_name),
-                creation_times((one, held.listed[one].created_at) for one in held.listed),
-                self._clients.settings.pulsar.clock_difference // timedelta(microseconds=1),
-            ),
+                created=creation_times((one, held.listed[one].created_at) for one in held.listed),
+            ).set_up(self._clients.settings.pulsar, topic),
             statistics_columns(columns, settings.statistics_columns),
         )
         packs = plan_packs(splits, settings.split_bytes)

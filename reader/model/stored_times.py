@@ -79,6 +79,8 @@ class StoredTimes:
 
         A clock that claims an earlier time is wrong, and says nothing else.
         """
+        if bool((self.earliest >= opened).all()):
+            return self
         wrong = self.latest < opened
         return replace(
             self,

@@ -11,9 +11,9 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from reader.config import ReadConfig
+from reader.config import PulsarConfig, ReadConfig
 from reader.decode import FREE_INFLATED, Decryption, EntryDecoder, Messages, PartitionContext
-from reader.model import Partition, SchemaInfo, StoredTimes
+from reader.model import Partition, SchemaInfo, StoredTimes, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.payload import OutputBudget, PayloadDecoder
 from reader.plan import Snapshot
@@ -45,14 +45,16 @@ class RowFormat:
     @classmethod
     def of(cls, settings: ReadConfig, snapshot: Snapshot, columns: pa.Schema) -> Self:
         """Return the format of a snapshot's rows."""
-        return cls(
-            snapshot.fields,
-            snapshot.schemas,
-            columns,
-            settings.pulsar.expanded_bytes,
-            settings.pulsar.assume_schema_version.get(snapshot.topic.local_name),
-            snapshot.created,
-            settings.pulsar.clock_difference // timedelta(microseconds=1),
+        form = cls(snapshot.fields, snapshot.schemas, columns, created=snapshot.created)
+        return form.set_up(settings.pulsar, snapshot.topic)
+
+    def set_up(self, settings: PulsarConfig, topic: Topic) -> Self:
+        """Return the format with what the settings say of a topic's messages."""
+        return dataclasses.replace(
+            self,
+            expanded_bytes=settings.expanded_bytes,
+            assumed_version=settings.assume_schema_version.get(topic.local_name),
+            clock_difference=settings.clock_difference // timedelta(microseconds=1),
         )
 
     @property
@@ -122,27 +124,28 @@ class RowBuilder:
         return self._decoder is not None and self._decoder.needs_keys
 
     def build(self, messages: Messages, opened_at: int | None = None) -> Iterator[pa.RecordBatch]:
-        """One row a message, columns exactly those of the format, in batches of bounded size.
+        """Yield a row for each message, with the format's columns, in batches of bounded size.
 
         ``opened_at``: as `Segment` has it. Nothing is raised for what messages hold.
         """
+        stored = self._stored(messages, opened_at)
         first = 0
         while first < len(messages):
-            batch = self._batch(messages, first, opened_at)
+            batch = self._batch(messages, first, stored)
             yield batch
             first += batch.num_rows
 
-    def _stored(self, messages: Messages, first: int, opened_at: int | None) -> StoredTimes | None:
-        """When the messages from ``first`` on were stored."""
+    def _stored(self, messages: Messages, opened_at: int | None) -> StoredTimes | None:
+        """Return when the messages were stored; None: not known of any."""
         if messages.stored is None:
             return None
+        stored = messages.stored.within(self._rows.clock_difference)
         opened = self._rows.created.get(self._partition.index)
         if opened_at is not None:  # a broker's clock may have been set back since the creation
             opened = max(opened_at * 1000, opened or 0)
-        stored = messages.stored.part(first, len(messages)).within(self._rows.clock_difference)
         return stored if opened is None else stored.not_before(opened)
 
-    def _batch(self, messages: Messages, first: int, opened_at: int | None) -> pa.RecordBatch:
+    def _batch(self, messages: Messages, first: int, stored: StoredTimes | None) -> pa.RecordBatch:
         """Rows from ``first`` on, as many as the payload decoder's budget has room for."""
         count = len(messages) - first
         found: dict[str, pa.Array] = {}
@@ -158,7 +161,7 @@ class RowBuilder:
                 payload,
                 messages.schema_versions[first:],
                 keys,
-                self._stored(messages, first, opened_at),
+                None if stored is None else stored.part(first, len(messages)),
             )
             count, problems = decoded.count, decoded.problems
             found.update(decoded.arrays)
