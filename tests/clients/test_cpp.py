@@ -11,7 +11,7 @@ from reader import open_topic
 from testbed.admin import Admin
 from testbed.clients import cpp_topics
 from testbed.cluster import Cluster
-from testbed.programs import ToolMissingError
+from tests.clients.tools import skip_without_tools
 
 pytestmark = pytest.mark.long
 
@@ -26,10 +26,8 @@ def test_rows_hot_and_cold(
     lake_namespace: str,
 ) -> None:
     prefix = f"persistent://{lake_namespace}/cpp-{seed}"
-    try:
+    with skip_without_tools():
         topics = cpp_topics(seed, 40, cluster.service_url, prefix)
-    except ToolMissingError as error:
-        pytest.skip(str(error))
     for topic in topics:
         assert all(read == sent for read, sent in topic.read)
         hot = _rows(lake_config, topic.name)

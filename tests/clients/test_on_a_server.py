@@ -12,8 +12,8 @@ from reader import open_topic
 from testbed.admin import Admin
 from testbed.clients import ClientTopic, go_topics, java_topics
 from testbed.cluster import Cluster
-from testbed.programs import ToolMissingError
 from tests.clients.comparison import expected, is_same, named_types, schema_of
+from tests.clients.tools import skip_without_tools
 from tests.unit.payload.cases import shown
 
 pytestmark = pytest.mark.long
@@ -29,10 +29,8 @@ def test_rows_hot_and_cold(
     lake_namespace: str,
 ) -> None:
     prefix = f"persistent://{lake_namespace}/{send.__name__}"
-    try:
+    with skip_without_tools():
         topics = send(5, 8, 20, cluster.service_url, prefix)
-    except ToolMissingError as error:
-        pytest.skip(str(error))
     for topic in topics:
         hot = _rows(lake_config, topic)
         admin.seal(topic.name)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from testbed.clients import ClientTopic, go_topics, java_topics, node_topics, python_topics
-from testbed.programs import ToolMissingError
 from tests.clients.comparison import differences
+from tests.clients.tools import skip_without_tools
 
 Topics = Callable[[int, int, int], list[ClientTopic]]
 """Seed, schemas and messages of each."""
@@ -27,10 +27,8 @@ _QUICK = [pytest.param(name, marks=[pytest.mark.long] if name == "go" else []) f
 
 
 def _check(client: str, seed: int, schemas: int, messages: int) -> None:
-    try:
+    with skip_without_tools():
         topics = CLIENTS[client](seed, schemas, messages)
-    except ToolMissingError as error:
-        pytest.skip(str(error))
     assert sum(len(topic.messages) for topic in topics) > schemas * messages * 0.8
     assert not [line for topic in topics for line in differences(topic)]
 

@@ -22,7 +22,7 @@ from reader.errors import ConfigurationError
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.json.numbers import exact_double, exact_unscaled
 
-__all__ = ["AvroDatum", "leaf_datum", "need", "no_default", "quoted", "zigzag"]
+__all__ = ["AvroDatum", "leaf_datum", "members", "need", "no_default", "quoted", "zigzag"]
 
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _DAY = {"time-millis": 86_400_000, "time-micros": 86_400_000_000}
@@ -103,12 +103,8 @@ class _Writer:
                     raise ValueError(f"no branch of a union takes {quoted(value)}")
                 out += found
             case Record():
-                need(isinstance(value, dict), "a record is an object", value)
-                names = {name for name, _ in node.fields}
-                need(value.keys() <= names, "a record has only its fields", value)
-                for name, field in node.fields:
-                    absent = node.defaults.get(name) if self._default else None
-                    self._write(out, field, value.get(name, absent))
+                for _, field, item in members(node, value, default=self._default):
+                    self._write(out, field, item)
             case Array():
                 need(isinstance(value, list), "an array is a list", value)
                 out += zigzag(len(value)) if value else b""
@@ -124,6 +120,18 @@ class _Writer:
                 out += b"\0"
             case Enum() | Fixed() | Primitive():
                 out += leaf_datum(node, value, default=self._default)
+
+
+def members(record: Record, value: Any, *, default: bool) -> list[tuple[str, Node, Any]]:
+    """Return each field of a record with its type and its value. Raises ValueError.
+
+    ``default``: whether the value is a schema's default, in which a field has its own default.
+    """
+    need(isinstance(value, dict), "a record is an object", value)
+    names = {name for name, _ in record.fields}
+    need(value.keys() <= names, "a record has only its fields", value)
+    absent = record.defaults if default else {}
+    return [(name, node, value.get(name, absent.get(name))) for name, node in record.fields]
 
 
 def leaf_datum(node: Enum | Fixed | Primitive, value: Any, *, default: bool) -> bytes:

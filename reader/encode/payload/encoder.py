@@ -152,7 +152,7 @@ class PayloadEncoder:
         return block.byte_spans(present)
 
     def _parts(self, schema: PayloadSchema) -> tuple[_Parts, Node | Descriptor]:
-        """What writes the format, and the schema's root."""
+        """Return the writer of the format, and the schema's root."""
         if isinstance(schema.schema, ProtobufSchema):
             return ProtobufParts(), schema.schema.descriptor
         assert isinstance(schema.schema, Schema)

@@ -13,7 +13,7 @@ from typing import Any
 
 from reader.encode.payload.arrow_columns.iso_times import iso_text
 from reader.encode.payload.arrow_columns.json_column import Literal, parsed, parsed_object
-from reader.encode.payload.avro_datum import leaf_datum, need, no_default, quoted
+from reader.encode.payload.avro_datum import leaf_datum, members, need, no_default, quoted
 from reader.payload.avro.text import to_json
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.column_types import mapped_union
@@ -69,7 +69,7 @@ class JsonDatum:
 
 
 class _Writer:
-    """Of one value. Two calls a level: records may be nested as deep as readers allow.
+    """Writes a single value. Two calls a level: records may be nested as deep as readers allow.
 
     ``changed``: whether a value has been given another form than it had.
     """
@@ -113,14 +113,10 @@ class _Writer:
                     raise ValueError(f"no branch of a union takes {quoted(value)}")
                 out += found
             case Record():
-                need(isinstance(value, dict), "a record is an object", value)
-                names = {name for name, _ in node.fields}
-                need(value.keys() <= names, "a record has only its fields", value)
                 comma = b"{"
-                for name, field in node.fields:
-                    absent = node.defaults.get(name) if self._default else None
+                for name, field, item in members(node, value, default=self._default):
                     out += comma + _quoted(name) + b":"
-                    self._write(out, field, value.get(name, absent))
+                    self._write(out, field, item)
                     comma = b","
                 out += b"}" if node.fields else b"{}"
             case Array():

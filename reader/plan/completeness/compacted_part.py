@@ -56,13 +56,10 @@ def compaction_start(table: TopicTable | None, listing: PartitionLedgers) -> int
     """
     if not listing.has_compaction:
         return None
-    recorded = table.compaction_start(listing.partition) if table else None
-    if (
-        table is not None
-        and recorded is not None
-        and table.is_filled_from(listing.partition, listing.created_at)
-    ):
-        return recorded
+    if table is not None and table.is_filled_from(listing.partition, listing.created_at):
+        recorded = table.compaction_start(listing.partition)
+        if recorded is not None:
+            return recorded
     return listing.ledgers[0].ledger_id if listing.ledgers else listing.last_confirmed.ledger + 1
 
 
