@@ -87,7 +87,7 @@ def is_ended(listed: Mapping[Partition, PartitionLedgers]) -> bool:
 
 
 def shadow_note(admin: KindReader, topic: Topic, on_refused: Callable[[str], object]) -> str | None:
-    """Return a line about a shadow topic; None if it is no shadow, or if Pulsar does not tell.
+    """Return a line about a shadow topic; None if it is no shadow, or if the role may not ask.
 
     ``on_refused`` gets a line if the role may not ask for the topic's properties.
     """

@@ -32,11 +32,11 @@ class LeftIncomplete:
 
     @property
     def chunks(self) -> int:
-        """How many chunks they have, and each message counts as one more."""
+        """The number of their chunks, and of the messages themselves."""
         return len(self.sequences) + sum(map(len, self.sequences.values()))
 
     def holds(self, step: Due, lookback: Position, listing: PartitionLedgers) -> bool:
-        """Whether they are what a step begins with, and all of their ledgers are there."""
+        """Return whether a step begins with them, and all of their ledgers are listed."""
         same = (self.created_at, self.upto) == (step.created_at, step.watermark)
         there = {one.ledger_id for one in listing.ledgers}
         return (
@@ -47,7 +47,7 @@ class LeftIncomplete:
 
 
 class LeftMemory:
-    """What conversions left incomplete, by partition, in bounded memory. Thread-safe.
+    """The messages that conversions left incomplete, by partition, in bounded memory. Thread-safe.
 
     With more than MOST_LEFT_CHUNKS in all, the partitions that were noted longest ago are
     forgotten: what they left is read again from their ledgers.

@@ -49,7 +49,7 @@ class SilentBookies:
     """The bookies that did not answer one of several pools in time. Thread-safe.
 
     For a while no other pool asks such a bookie: 15 s, doubled with each silence up to two minutes.
-    Then one pool does, and the other pools wait for what comes of that. Any answer ends it. The
+    Then one pool asks it, and the other pools wait for the outcome. Any answer ends it. The
     pool that found the silence goes by what it knows itself: a bookie that trickles may give single
     entries. ``pool``: an object for each pool. ``clock``: seconds, monotonic.
     """
@@ -258,7 +258,7 @@ class BookiePool(Closing):
         return not late and self.is_fine(bookie)
 
     def is_fine(self, bookie: str) -> bool:
-        """Whether it has not failed recently, and is not silent for another pool."""
+        """Return whether it has not failed recently, and is not silent for another pool."""
         return self._avoid.get(bookie, 0.0) <= self.clock() and self.may_ask(bookie)
 
     def may_ask(self, bookie: str) -> bool:

@@ -17,11 +17,11 @@ _INT64 = np.iinfo(np.int64)
 
 @dataclass(slots=True)
 class Seen:
-    """Of all entries of a block, also those outside of the publish range.
+    """Times and rows of all entries of a block, also of those outside of the publish range.
 
     ``low``, ``high``: least and greatest publish time, µs since the epoch; None without any.
-    ``messages``: number of rows; None if entries were outside of the range, whose rows nobody
-    counts.
+    ``messages``: number of rows; None if entries were outside of the range, whose rows are not
+    counted.
     ``encrypted``: an entry was encrypted, so its rows depend on the configured keys.
     """
 
@@ -48,7 +48,7 @@ class Seen:
 
 
 class BlocksSeen:
-    """Of blocks that are decoded together, each of which has entries.
+    """The `Seen` of blocks that are decoded together, each of which has entries.
 
     ``starts``: the number of each block's first entry in ``entries``.
     """

@@ -168,7 +168,7 @@ def parse_schema(text: str, json_bytes: str = "") -> Schema:
 def schema_json(text: str) -> Any:
     """Return the JSON of a schema text, in which Avro's parser allows comments.
 
-    Raises ValueError for what is not JSON.
+    Raises ValueError for any other text.
     """
     try:
         return json.loads(text)

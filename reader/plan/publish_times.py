@@ -243,7 +243,7 @@ def _kept(parts: Collection[LearnedTimes], key: _Key) -> set[LearnedTimes]:
 
 
 def _total(parts: Collection[LearnedTimes]) -> LearnedTimes:
-    """What is known from the first entry on: with the number of rows, if that reaches as far."""
+    """Return what is known from the first entry on, with the number of rows if all are counted."""
     everything = _joined_parts(replace(one, messages=None) for one in parts)
     counted = [one for one in parts if one.messages is not None]
     total = _joined_parts(counted) if counted else everything

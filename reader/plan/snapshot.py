@@ -129,7 +129,7 @@ class Snapshot:
         return pa.schema([*self.fields, *METADATA])
 
     def log_note(self) -> Self:
-        """Log the note as a warning, for whoever runs the query; return the snapshot."""
+        """Log the note as a warning, for the user who runs the query; return the snapshot."""
         if self.note is not None:
             logging.getLogger(__name__).warning("%s", self.note)
         return self

@@ -122,7 +122,7 @@ class PartitionLedgers:
 
     @property
     def has_compaction(self) -> bool:
-        """Whether Pulsar compacts the partition: it deletes nothing that it has not compacted."""
+        """True if Pulsar compacts the partition: it deletes nothing that it has not compacted."""
         return _COMPACTION in self.cursors
 
     @property

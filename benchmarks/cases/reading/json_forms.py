@@ -36,7 +36,7 @@ Text = Callable[[int], str]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form of the same values.
+    """A form of the same values.
 
     fields: the schema's fields for both forms, unless `own_fields` are those of the plain form.
     plain, other: the members of row n, as JSON writes them.
