@@ -12,6 +12,7 @@ from reader.clients import Clients
 from reader.config import ReadConfig, StorageConfig
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
+from reader.pulsar import NO_LOG, AdminClient
 from reader.sink import NamedWrite, StagedFile
 from reader.sink.staged_entries import Run, ShownSchema
 from reader.storage import Storage, open_storage
@@ -69,7 +70,10 @@ def test_a_file(storage: Storage, faulty: Storage, proxy: TcpProxy, times: int) 
 
 
 @TIMES
-def test_a_decision(faulty: Storage, proxy: TcpProxy, times: int) -> None:
+def test_a_decision(
+    faulty: Storage, proxy: TcpProxy, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AdminClient, "log_end", lambda self, partition: NO_LOG)
     settings = ReadConfig.load({"storage": faulty.config.model_dump()})
     topic = "persistent://t/n/x"
     staged = [StagedFile("", b"x", {topic: [Run(0, 1, 1)]}, 1, {topic: ShownSchema(None, b"")})]
