@@ -133,6 +133,7 @@ JSON_TEXT = Leaf(pa.string(), "json")
 BOOLEAN = Leaf(pa.bool_(), "boolean")
 NUMBER = Leaf(pa.int64(), "number")
 DOUBLE = Leaf(pa.float64(), "number")
+UNSIGNED = Leaf(pa.string(), "unsigned 64")
 _PRIMITIVES = {
     "null": TEXT,
     "boolean": BOOLEAN,
@@ -296,8 +297,8 @@ def accepts(layout: Layout, natural: Layout) -> bool:
 
 def _is_exact_for_some(natural: Leaf, layout: Leaf) -> bool:
     """Return whether a number of one kind may be the very number in a column of the other."""
-    if natural == NUMBER:
-        return layout == DOUBLE or pa.types.is_decimal128(layout.type)
+    if natural in (NUMBER, UNSIGNED):
+        return layout in (NUMBER, DOUBLE) or pa.types.is_decimal128(layout.type)
     if natural == DOUBLE:
         return layout == NUMBER
     return natural.tag == "decimal" and (layout.tag == "decimal" or layout == NUMBER)

@@ -12,7 +12,6 @@ import base64
 import json
 from dataclasses import dataclass
 
-import pyarrow as pa
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -26,8 +25,8 @@ from reader.payload.column_types import (
     JSON_TEXT,
     NUMBER,
     TEXT,
+    UNSIGNED,
     Layout,
-    Leaf,
     ListOf,
     MapOf,
     Member,
@@ -52,16 +51,15 @@ MAX_NODES = 20_000
 CUT_NODES = 2_000
 MAX_DEPTH = 64
 MESSAGES = (FieldDescriptor.TYPE_MESSAGE, FieldDescriptor.TYPE_GROUP)
-_UNSIGNED = Leaf(pa.string(), "unsigned 64")
 _LEAVES = {
     FieldDescriptor.TYPE_BOOL: BOOLEAN,
     FieldDescriptor.TYPE_BYTES: BINARY,
     FieldDescriptor.TYPE_DOUBLE: DOUBLE,
     FieldDescriptor.TYPE_ENUM: TEXT,
-    FieldDescriptor.TYPE_FIXED64: _UNSIGNED,
+    FieldDescriptor.TYPE_FIXED64: UNSIGNED,
     FieldDescriptor.TYPE_FLOAT: DOUBLE,
     FieldDescriptor.TYPE_STRING: TEXT,
-    FieldDescriptor.TYPE_UINT64: _UNSIGNED,
+    FieldDescriptor.TYPE_UINT64: UNSIGNED,
 }
 # These carry JSON, and contain themselves.
 _JSON = {f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue")}

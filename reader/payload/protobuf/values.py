@@ -10,13 +10,17 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+import pyarrow as pa
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from reader.payload.budget import UNBOUNDED, OutputBudget, json_text_bytes
 from reader.payload.column_types import (
+    DOUBLE,
+    NUMBER,
     TEXT,
+    UNSIGNED,
     Layout,
     Leaf,
     ListOf,
@@ -24,6 +28,7 @@ from reader.payload.column_types import (
     Missing,
     Struct,
     accepts,
+    arrow_type,
     inner_path,
     label,
     mismatch,
@@ -136,7 +141,7 @@ class ProtobufReader:
     def _field(self, field: FieldDescriptor, natural: Layout, layout: Layout, path: str) -> Read:
         """Reads the field of a message; NULL where it is not present."""
         name = field.name
-        if not accepts(layout, natural):
+        if not _accepts(layout, natural):
             return self._misfit(field, natural, layout, path), True
         if isinstance(natural, MapOf) and isinstance(layout, MapOf):
             entry = message_of(field).fields_by_name
@@ -176,10 +181,20 @@ class ProtobufReader:
     def _misfit(
         self, field: FieldDescriptor, natural: Layout, layout: Layout, path: str
     ) -> Convert:
+        """Reads a field whose values its column does not hold.
+
+        Without presence, a field that is not on the wire has a value: 0, "", false or no items.
+        NULL in the column would be wrong without a problem; a field without a column shows nothing.
+        """
         name, what = field.name, mismatch(layout, natural, self._version)
+        shown = not pa.types.is_null(arrow_type(layout))
 
         def misfit(message: Message) -> None:
-            if message.HasField(name) if field.has_presence else getattr(message, name):
+            if field.has_presence:
+                lost = message.HasField(name)
+            else:
+                lost = shown or bool(getattr(message, name))
+            if lost:
                 self._fail(path, what)
 
         return misfit
@@ -188,7 +203,7 @@ class ProtobufReader:
         """Reads one value of the field."""
         if field.type in MESSAGES:
             return self._message_value(message_of(field), natural, layout, path)
-        if not accepts(layout, natural):
+        if not _accepts(layout, natural):
             what = mismatch(layout, natural, self._version)
             return lambda value: self._fail(path, what), True
         if field.type == FieldDescriptor.TYPE_ENUM:
@@ -271,6 +286,11 @@ class ProtobufReader:
             return found
 
         return exact
+
+
+def _accepts(layout: Layout, natural: Layout) -> bool:
+    """Return whether the column holds values of a field: all, or those that it holds exactly."""
+    return accepts(layout, natural) or (layout == UNSIGNED and natural in (NUMBER, DOUBLE))
 
 
 def _width(layout: Layout) -> int:

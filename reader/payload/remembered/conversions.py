@@ -27,6 +27,7 @@ from reader.payload.avro_schema import (
 from reader.payload.column_types import (
     DOUBLE,
     NUMBER,
+    UNSIGNED,
     Layout,
     Leaf,
     ListOf,
@@ -117,7 +118,7 @@ def _expanded_union(union: Union, layout: Layout, records: Mapping[str, Record])
     )
 
 
-def exact_number(value: int | float, layout: Leaf) -> int | float | Decimal | None:
+def exact_number(value: int | float, layout: Leaf) -> int | float | str | Decimal | None:
     """Return ``value`` as the very number in the column ``layout``, or None if it has no such."""
     if isinstance(value, float) and not value.is_integer():  # NaN, too
         return None
@@ -128,6 +129,8 @@ def exact_number(value: int | float, layout: Leaf) -> int | float | Decimal | No
         return float(number) if number == int(float(number)) else None
     if layout == NUMBER:
         return number if -(1 << 63) <= number < 1 << 63 else None
+    if layout == UNSIGNED:
+        return str(number) if 0 <= number < 1 << 64 else None
     precision, scale = layout.type.precision, layout.type.scale
     return Decimal(number) if abs(number) * 10**scale < 10**precision else None
 

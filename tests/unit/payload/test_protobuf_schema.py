@@ -159,7 +159,9 @@ def test_versions_make_one_set_of_columns() -> None:
         {"i": 4, "m": {"a": 0, "s": None, "d": 0.5}, "gone": None, "added": "x"},
         {"i": 0, "m": None, "gone": None, "added": ""},
     ]
-    assert found.problems == {2: "field 'gone' is string in schema version 1, its column is int64"}
+    # It is "" in the second message, too.
+    why = "field 'gone' is string in schema version 1, its column is int64"
+    assert found.problems == {1: why, 2: why}
 
 
 def test_an_integer_fits_a_column_of_doubles() -> None:
@@ -174,22 +176,22 @@ def test_an_integer_fits_a_column_of_doubles() -> None:
 
 def test_a_table_with_other_columns_than_the_registry() -> None:
     table = pa.schema(
-        [("i", pa.string()), ("m", pa.struct([("s", pa.string()), ("old", pa.int64())]))]
+        [("a", pa.string()), ("m", pa.struct([("s", pa.string()), ("old", pa.int64())]))]
     )
     made = decoder(native(WIDE), fields=table)
     values: list[dict[str, Any]] = [
-        {"i": 1}, {"m": {"a": 1, "s": "x"}}, {"m": {"s": "y"}}, {"l": [{}]}, {}
+        {"a": 1}, {"m": {"a": 1, "s": "x"}}, {"m": {"s": "y"}}, {"l": [{}]}, {}
     ]  # fmt: skip
     found = decode(made, [written(message_class(WIDE), **value) for value in values])
     assert rows(found) == [
-        {"i": None, "m": None},
-        {"i": None, "m": {"s": "x", "old": None}},
-        {"i": None, "m": {"s": "y", "old": None}},
-        {"i": None, "m": None},
-        {"i": None, "m": None},
+        {"a": None, "m": None},
+        {"a": None, "m": {"s": "x", "old": None}},
+        {"a": None, "m": {"s": "y", "old": None}},
+        {"a": None, "m": None},
+        {"a": None, "m": None},
     ]
     assert found.problems == {
-        0: "field 'i' is int64 in schema version 0, its column is string",
+        0: "field 'a' is int64 in schema version 0, its column is string",
         1: "field 'm.a' of schema version 0 has no column",
         3: "field 'l' of schema version 0 has no column",
     }
