@@ -219,6 +219,7 @@ def stored_times(rows: Rows) -> StoredTimes:
         entries[E_BROKER],
         entries[E_PUBLISH],
         entries[E_REPLICATED_LENGTH] >= 0,
+        rows.ledger_ids[first:stop],
         own - first,
         no_time=NO_TIME,
     )

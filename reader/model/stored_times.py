@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -22,13 +23,14 @@ _BOUNDS = np.iinfo(np.int64)
 class StoredTimes:
     """The earliest and the latest time at which each message can have been stored, in µs.
 
-    ``earliest`` and ``latest`` are of entries, as is ``stamped``: whether a broker's clock says it;
-    ``entries`` is the index of each message's entry.
+    ``earliest`` and ``latest`` are of entries, as are ``stamped``: whether a broker's clock says
+    it, and ``ledgers``: where they lie. ``entries`` is the index of each message's entry.
     """
 
     earliest: _Int64s
     latest: _Int64s
     stamped: npt.NDArray[np.bool_]
+    ledgers: _Int64s
     entries: _Int64s
 
     @classmethod
@@ -37,6 +39,7 @@ class StoredTimes:
         stamped: _Int64s,
         published: _Int64s,
         replicated: npt.NDArray[np.bool_],
+        ledgers: _Int64s,
         entries: _Int64s,
         *,
         no_time: int,
@@ -52,7 +55,7 @@ class StoredTimes:
         unknown = replicated & ~known
         earliest = np.where(unknown, _BOUNDS.min, near - CLOCK_DIFFERENCE)
         latest = np.where(unknown, _BOUNDS.max, near + CLOCK_DIFFERENCE)
-        return cls(earliest, latest, known, entries)
+        return cls(earliest, latest, known, ledgers, entries)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -74,11 +77,18 @@ class StoredTimes:
             latest=np.where(self.stamped, self.latest, latest),
         )
 
-    def not_before(self, opened: int) -> Self:
-        """Return the times without those before ``opened``, when the ledger was opened.
+    def not_before(self, created: int | None, opened_at: Mapping[int, int]) -> Self:
+        """Return the times without those at which an entry's ledger was not there, in µs.
 
-        A clock that claims an earlier time is wrong, and says nothing else.
+        ``created``: when the partition was; ``opened_at``: when each ledger was opened, as far as
+        that is known. A clock that claims an earlier time is wrong, and says nothing else.
         """
+        least = _BOUNDS.min + CLOCK_DIFFERENCE if created is None else created
+        starts = np.flatnonzero(np.diff(self.ledgers, prepend=-1))
+        ledgers = self.ledgers[starts].tolist()
+        bounds = [max(opened_at.get(ledger, least), least) for ledger in ledgers]
+        counts = np.diff(starts, append=len(self.ledgers))
+        opened = np.repeat(np.array(bounds, np.int64), counts)
         if bool((self.earliest >= opened).all()):
             return self
         wrong = self.latest < opened

@@ -81,6 +81,9 @@ class EntryRows(RowSource):
             publish_range=self._range,
             headers_only=self._headers_only,
         )
+        opened_at = {
+            one.ledger_id: one.opened_at * 1000 for one in splits if one.opened_at is not None
+        }
         reading = _Run(source, splits, decoder, self._decryption)
         with (
             Prefetched(reading.packs(), 2) as packs,
@@ -90,7 +93,7 @@ class EntryRows(RowSource):
         ):
             for number, step in steps:
                 if isinstance(step, Messages):
-                    for batch in builder.build(step, splits[number].opened_at):
+                    for batch in builder.build(step, opened_at):
                         yield number, batch
                 elif isinstance(step, Delivered):
                     yield number, step

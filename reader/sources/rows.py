@@ -123,27 +123,28 @@ class RowBuilder:
         """Whether ``build`` takes columns from the messages' keys."""
         return self._decoder is not None and self._decoder.needs_keys
 
-    def build(self, messages: Messages, opened_at: int | None = None) -> Iterator[pa.RecordBatch]:
+    def build(
+        self, messages: Messages, opened_at: Mapping[int, int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield a row for each message, with the format's columns, in batches of bounded size.
 
-        ``opened_at``: as `Segment` has it. Nothing is raised for what messages hold.
+        ``opened_at``: when ledgers were opened, in µs. Nothing is raised for what messages hold.
         """
-        stored = self._stored(messages, opened_at)
+        stored = self._stored(messages, opened_at or {})
         first = 0
         while first < len(messages):
             batch = self._batch(messages, first, stored)
             yield batch
             first += batch.num_rows
 
-    def _stored(self, messages: Messages, opened_at: int | None) -> StoredTimes | None:
+    def _stored(self, messages: Messages, opened_at: Mapping[int, int]) -> StoredTimes | None:
         """Return when the messages were stored; None: not known of any."""
         if messages.stored is None:
             return None
+        # By both: a broker's clock may have been set back since the creation.
+        created = self._rows.created.get(self._partition.index)
         stored = messages.stored.within(self._rows.clock_difference)
-        opened = self._rows.created.get(self._partition.index)
-        if opened_at is not None:  # a broker's clock may have been set back since the creation
-            opened = max(opened_at * 1000, opened or 0)
-        return stored if opened is None else stored.not_before(opened)
+        return stored.not_before(created, opened_at)
 
     def _batch(self, messages: Messages, first: int, stored: StoredTimes | None) -> pa.RecordBatch:
         """Rows from ``first`` on, as many as the payload decoder's budget has room for."""

@@ -219,3 +219,14 @@ def test_through_the_broker_nothing_is_looked_back_to_that_was_given_up() -> Non
         Step("turn", 0, 0),
         Step("query", 0, 1),
     )
+
+
+def test_messages_of_ledgers_that_are_decoded_together_are_as_old_as_their_own_ledgers() -> None:
+    """Seed 9400819: a message without a schema, and a ledger that was opened after it."""
+    check(
+        Settings(partitions=2, wildcard=False, retention_hours=3, schemas=True, late_schema=True),
+        Step("publish"),
+        Step("seal"),
+        Step("between", 281, 125),
+        Step("settle"),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -22,7 +22,7 @@ def small_portions(effects: Effects) -> Iterator[None]:
     """While the block runs, a few rows are a portion, and each is an effect."""
 
     class SimulatedBuilder(RowBuilder):
-        def build(self, messages: Messages, opened_at: int | None = None) -> Any:
+        def build(self, messages: Messages, opened_at: Mapping[int, int] | None = None) -> Any:
             try:
                 with effects.effect("rows"):
                     return super().build(messages, opened_at)

@@ -11,13 +11,15 @@ import pytest
 
 from reader.errors import UnavailableError
 from reader.model import Position, Split
-from reader.payload import payload_fields
+from reader.payload import payload_fields, remember
 from reader.plan import LearnedTimes
 from reader.sources import entry_rows
 from reader.sources.base import Delivered
 from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat
 from tests.unit.decode.entries import PARTITION, entry, single
+from tests.unit.payload.cases import avro_bytes, versions
+from tests.unit.payload.remembered.test_lives import AB, BA
 from tests.unit.sources.memory_sources import MemoryEntries
 from tests.unit.sources.splits import split as split_of
 
@@ -131,3 +133,24 @@ def test_a_chunk_that_is_not_read_does_not_belong_to_what_was_read_before() -> N
     }
     splits = [split(1, 0, lookback=1), split(3, 0, lookback=1)]
     assert [row[3] for row in rows_of(found, splits)] == [b"new end!"]
+
+
+def test_a_message_is_not_older_than_its_own_ledger() -> None:
+    """Of several ledgers that are decoded together, each message by when its own was opened."""
+    then, now = (
+        replace(versions(("AVRO", definition))[0], timestamp=time)
+        for definition, time in ((AB, 0), (BA, 150_000))
+    )
+    schemas = remember((then,), (now,))
+    columns = pa.schema([*COLUMNS.remove(3), *payload_fields(schemas)])
+    form = RowFormat(payload_fields(schemas), schemas, columns)
+    first, second = ({"a": 1, "b": 2}, AB), ({"a": 3, "b": 4}, BA)
+    found = {
+        number: [entry(avro_bytes(schema, row), publish_time=time, schema_version=bytes(8))]
+        for number, (row, schema), time in ((1, first, 100_000), (2, second, 0))
+    }
+    opened = {1: 90_000, 2: 200_000}  # the clock of ledger 2's producer stands at 0
+    splits = [replace(split(number, 0), opened_at=opened[number]) for number in found]
+    source = EntryRows(lambda _: MemoryEntries(PARTITION, found), form)
+    [batch] = [one for _, one in source.read_all(splits) if isinstance(one, pa.RecordBatch)]
+    assert batch.select(["a", "b"]).to_pylist() == [first[0], second[0]]

@@ -30,9 +30,10 @@ def stored(
     """Times of messages that were published at so many ms."""
     times = np.array(published, np.int64) * 1000
     stamps = np.full(len(times), NO_TIME if stamped is None else stamped * 1000)
+    ledgers, entries = np.ones(len(times), np.int64), np.arange(len(times))
     return StoredTimes.of(
-        stamps, times, np.full(len(times), replicated), np.arange(len(times)), no_time=NO_TIME
-    ).not_before(created * 1000)
+        stamps, times, np.full(len(times), replicated), ledgers, entries, no_time=NO_TIME
+    ).not_before(created * 1000, {})
 
 
 def read(
