@@ -33,9 +33,9 @@ from offloader.commit.storage_clock import storage_clock_ms
 from offloader.commit.table_features import check_table_features
 from offloader.model import COMMIT_RETRIES, CommitRetries, WrittenFile
 from reader.errors import CommitConflictError
-from reader.model import Partition, Position
+from reader.model import BEFORE_ALL, Partition, Position
 from reader.storage import Storage
-from reader.table import TopicTable, expired_from_key, expired_keys
+from reader.table import TopicTable, expired_from_key, expired_given_up_keys, expired_keys
 from reader.table.log import read_commit
 
 __all__ = ["ExpiredRows", "Replacement", "replace_files"]
@@ -43,14 +43,22 @@ __all__ = ["ExpiredRows", "Replacement", "replace_files"]
 
 @dataclass(frozen=True, slots=True)
 class ExpiredRows:
-    """Rows of one partition that expire: none in a ledger below ``first``, none behind ``last``."""
+    """Rows of one partition that expire: none in a ledger below ``first``, none behind ``last``.
+
+    ``given_up``: none is of a given-up message that begins behind it.
+    """
 
     first: int
     last: Position
+    given_up: Position = BEFORE_ALL
 
     def joined(self, other: ExpiredRows) -> ExpiredRows:
         """Return the range of both."""
-        return ExpiredRows(min(self.first, other.first), max(self.last, other.last))
+        return ExpiredRows(
+            min(self.first, other.first),
+            max(self.last, other.last),
+            max(self.given_up, other.given_up),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +167,14 @@ def _expired(table: TopicTable, partition: Partition, rows: ExpiredRows) -> dict
     """Return the numbers of the log for all rows of a partition that have expired."""
     before = table.expired_from(partition)
     if before is not None:
-        rows = rows.joined(ExpiredRows(before, table.expired_upto(partition)))
-    keys = (expired_from_key(partition), *expired_keys(partition))
-    return dict(zip(keys, (rows.first, rows.last.ledger, rows.last.entry), strict=True))
+        upto, given_up = table.expired_upto(partition), table.expired_given_up(partition)
+        rows = rows.joined(ExpiredRows(before, upto, given_up))
+    found = {expired_from_key(partition): rows.first}
+    found |= zip(expired_keys(partition), (rows.last.ledger, rows.last.entry), strict=True)
+    if rows.given_up != BEFORE_ALL:
+        at = rows.given_up
+        found |= zip(expired_given_up_keys(partition), (at.ledger, at.entry), strict=True)
+    return found
 
 
 def _commit(table: TopicTable, replacement: Replacement, commit_id: str, now_ms: int) -> None:

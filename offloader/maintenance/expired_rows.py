@@ -2,7 +2,10 @@
 
 A stream compares two numbers of its partition: the last position of which a row has expired, and
 the time before which rows went, which grows with each such commit. The position is exact, so that
-a stream that has read up to it knows for good that nothing was lost to it. A compacted view
+a stream that has read up to it knows for good that nothing was lost to it. A chunked message that
+is given up becomes a row at a place that a stream may have passed. So the log has for these rows
+where the last of their messages begins, and the stream compares that with what it knows to be given
+up (``PartitionOffset.given_up``). A compacted view
 compares the first ledger of which a row has expired with the one from which on Pulsar has compacted
 the partition.
 """
@@ -12,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from offloader.commit import ExpiredRows, Replacement
-from offloader.maintenance.rewrite import Rewritten, last_position
+from offloader.maintenance.rewrite import Rewritten, range_of
 from offloader.maintenance.table_files import TableFile
 from reader.errors import CorruptError, UnavailableError
-from reader.model import Partition, Position
+from reader.model import BEFORE_ALL, Partition, Position
 from reader.storage import Storage
 from reader.table import TopicTable, expired_before_key
 
@@ -29,7 +32,7 @@ def whole_files(
     expired: dict[Partition, ExpiredRows] = {}
     for one in files:
         partition = Partition(table.topic, one.partition)
-        rows = ExpiredRows(one.ledgers[0], _last(storage, table, one))
+        rows = _range(storage, table, one)
         expired[partition] = rows.joined(expired[partition]) if partition in expired else rows
     return _replacement(table, files, sum(one.rows for one in files), expired, before)
 
@@ -37,9 +40,7 @@ def whole_files(
 def old_rows(table: TopicTable, file: TableFile, rest: Rewritten, before: int) -> Replacement:
     """Return the replacement of ``file`` by the ``rest`` of its rows, which stay."""
     partition = Partition(table.topic, file.partition)
-    expired = {}
-    if rest.dropped_upto is not None:
-        expired[partition] = ExpiredRows(file.ledgers[0], rest.dropped_upto)
+    expired = {} if rest.expired is None else {partition: rest.expired}
     return _replacement(table, [file], rest.dropped, expired, before, rest)
 
 
@@ -63,12 +64,15 @@ def _replacement(
     )
 
 
-def _last(storage: Storage, table: TopicTable, file: TableFile) -> Position:
-    """The last position of the file, or, where it cannot be read, one that is not before it."""
+def _range(storage: Storage, table: TopicTable, file: TableFile) -> ExpiredRows:
+    """Return the range of the rows of a file, or a larger one if the file cannot be read."""
     first, last = file.ledgers
-    if first < last:
+    given_up = table.given_up(Partition(table.topic, file.partition))
+    if first < last or given_up is not None:
         try:
-            return last_position(storage, table, file)
+            return range_of(storage, table, file)
         except (CorruptError, UnavailableError):
             pass  # a file that cannot be read expires all the same
-    return Position(last, file.entries[1])
+    end = Position(last, file.entries[1])
+    # The row of a message lies behind where it begins.
+    return ExpiredRows(first, end, min(given_up or BEFORE_ALL, end))

@@ -14,31 +14,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from offloader.commit import is_compatible, recorded_statistics
+from offloader.commit import ExpiredRows, is_compatible, recorded_statistics
 from offloader.maintenance.merge import SortedFile, merge_rows
 from offloader.maintenance.table_files import TableFile
 from offloader.model import WrittenFile
 from offloader.parquet import data_file, statistics_columns, write_file
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model import Position
-from reader.model.columns import TIMESTAMP
+from reader.model.columns import TIMESTAMP, last_given_up
 from reader.sources import conform
 from reader.storage import Storage
 from reader.table import TopicTable, stored_name
 
-__all__ = ["Rewritten", "last_position", "rewrite"]
+__all__ = ["Rewritten", "range_of", "rewrite"]
 
 _BATCH_ROWS = 1 << 14
+_PLACE = ("__ledgerId", "__entryId")
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """``file``: None, if no row was left. ``dropped`` rows were too old, the last of them at
-    ``dropped_upto`` (None: none were)."""
+    """``file``: None, if no row was left. ``dropped``: how many rows were too old; ``expired``:
+    which (None: none were)."""
 
     file: WrittenFile | None
     dropped: int = 0
-    dropped_upto: Position | None = None
+    expired: ExpiredRows | None = None
 
 
 def rewrite(
@@ -58,10 +59,10 @@ def rewrite(
     filesystem, directory = storage.directory(table.topic)
     schema = table.schema
     kept = dropped = 0
-    upto: Position | None = None
+    expired: ExpiredRows | None = None
 
     def read(file: TableFile) -> Iterator[pa.RecordBatch]:
-        nonlocal kept, dropped, upto
+        nonlocal kept, dropped, expired
         path = f"{directory}/{file.path}"
         with _reading(path), filesystem.open_input_file(path) as source:
             opened = pq.ParquetFile(source, pre_buffer=True)
@@ -76,7 +77,7 @@ def rewrite(
                         keep = _is_young(batch, published_from)
                         young, old = batch.filter(keep), batch.filter(pc.invert(keep))
                         dropped += old.num_rows
-                        upto = _later(upto, old)
+                        expired = _with(expired, old)
                     kept += young.num_rows
                     yield conform(young, schema)
 
@@ -95,37 +96,35 @@ def rewrite(
             f"the files to rewrite of {table.topic} have {kept + dropped} rows, "
             f"not the {expected} of the log"
         )
-    return Rewritten(written, dropped, upto)
+    return Rewritten(written, dropped, expired)
 
 
-def last_position(storage: Storage, table: TopicTable, file: TableFile) -> Position:
-    """Return where the last row of a file is.
+def range_of(storage: Storage, table: TopicTable, file: TableFile) -> ExpiredRows:
+    """Return the range of all rows of a file.
 
     Raises UnavailableError if it cannot be read, CorruptError if it has no row.
     """
     filesystem, directory = storage.directory(table.topic)
-    path, last = f"{directory}/{stored_name(file.path)}", None
+    path, found = f"{directory}/{stored_name(file.path)}", None
     with _reading(path), filesystem.open_input_file(path) as source:
         opened = pq.ParquetFile(source, pre_buffer=True)
-        for batch in opened.iter_batches(_BATCH_ROWS, columns=_PLACE, use_threads=False):
-            last = _later(last, batch)
-    if last is None:
+        columns = [*_PLACE, "__error"]
+        for batch in opened.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+            found = _with(found, batch)
+    if found is None:
         raise CorruptError(f"{path} has no row, not the {file.rows} of the log")
-    return last
+    return found
 
 
-_PLACE = ["__ledgerId", "__entryId"]
-
-
-def _later(known: Position | None, rows: pa.RecordBatch) -> Position | None:
-    """The greater one of a position and the greatest of some rows, if there are any."""
+def _with(known: ExpiredRows | None, rows: pa.RecordBatch) -> ExpiredRows | None:
+    """Return the range of the rows ``known`` before and of some more, if there are any."""
     ledgers, entries = (rows.column(name) for name in _PLACE)
-    ledger = pc.max(ledgers)
-    if not ledger.is_valid:
+    first, last = pc.min(ledgers), pc.max(ledgers)
+    if not last.is_valid:
         return known
-    entry = pc.max(entries.filter(pc.equal(ledgers, ledger)))
-    last = Position(ledger.as_py(), entry.as_py())
-    return last if known is None else max(known, last)
+    entry = pc.max(entries.filter(pc.equal(ledgers, last)))
+    found = ExpiredRows(first.as_py(), Position(last.as_py(), entry.as_py()), last_given_up(rows))
+    return found if known is None else known.joined(found)
 
 
 def _check(file: TableFile, opened: pq.ParquetFile, schema: pa.Schema) -> None:

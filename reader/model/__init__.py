@@ -1,7 +1,7 @@
 """Values: topic, partition, position, ledger, segment, schema version, entries, columns.
 
     topics        Topic, Partition: names, and how they are written
-    positions     Position: ledger id and entry id; TransactionId
+    positions     Position: ledger id and entry id; BEFORE_ALL, TransactionId
     ledgers       LedgerIdentity, LedgerMetadata, OffloadContext, Segment: where a ledger is stored,
                   and as a part of a partition
     schemas       SchemaInfo: one version of a topic's schema
@@ -29,13 +29,14 @@ from reader.model.ledgers import (
     Stored,
     Tier,
 )
-from reader.model.positions import Position, TransactionId
+from reader.model.positions import BEFORE_ALL, Position, TransactionId
 from reader.model.schemas import SchemaInfo
 from reader.model.splits import Split
 from reader.model.stored_times import StoredTimes
 from reader.model.topics import Partition, Topic
 
 __all__ = [
+    "BEFORE_ALL",
     "EntryBlock",
     "LedgerIdentity",
     "LedgerMetadata",

@@ -5,11 +5,13 @@ Payload columns come first, then these. All are nullable. Times are µs since th
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.model.column_names import name_key
-from reader.model.positions import Position
+from reader.model.positions import BEFORE_ALL, Position
 
 __all__ = [
     "BROKER_NULLS",
@@ -35,6 +37,7 @@ __all__ = [
     "TIMESTAMP",
     "count_ciphertext",
     "given_up_error",
+    "last_given_up",
     "metadata_index",
     "metadata_name",
     "rows_between",
@@ -145,6 +148,16 @@ IS_GIVEN_UP = pc.coalesce(pc.starts_with(pc.field("__error"), GIVEN_UP_ERROR), p
 def given_up_error(begin: Position) -> str:
     """``__error`` of a table's row of a message that was given up, which begins at ``begin``."""
     return f"{GIVEN_UP_ERROR}: its first chunk is entry {begin}"
+
+
+def last_given_up(rows: pa.RecordBatch) -> Position:
+    """Return where the last given-up message begins that has a row, or BEFORE_ALL."""
+    if "__error" not in rows.schema.names:
+        return BEFORE_ALL
+    errors = rows.column("__error")
+    errors = errors.filter(pc.starts_with(errors, GIVEN_UP_ERROR))
+    places = (re.search(GIVEN_UP_PLACE, text) for text in errors.to_pylist())
+    return max((Position.parse(place[0]) for place in places if place), default=BEFORE_ALL)
 
 
 def rows_between(partition: int, first: Position | None, last: Position | None) -> pc.Expression:

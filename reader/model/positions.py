@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Position", "TransactionId"]
+__all__ = ["BEFORE_ALL", "Position", "TransactionId"]
 
 TransactionId = tuple[int, int]
 """Its most and least significant 64 bits, both signed, as the admin REST takes them."""
@@ -25,3 +25,7 @@ class Position:
 
     def __str__(self) -> str:
         return f"{self.ledger}:{self.entry}"
+
+
+BEFORE_ALL = Position(-1, -1)
+"""The position before all entries of a partition."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError
-from reader.model import Partition, Position, SchemaInfo, Topic
+from reader.model import BEFORE_ALL, Partition, Position, SchemaInfo, Topic
 from reader.plan import (
     Snapshot,
     check_same_topic,
@@ -26,7 +26,7 @@ from reader.plan import (
 )
 from reader.pulsar import PartitionLedgers
 from reader.stream.losses import LossReader, expired, is_made_again, missing
-from reader.stream.offsets import BEFORE_ALL, PartitionOffset
+from reader.stream.offsets import PartitionOffset
 from reader.table import TopicTable
 
 __all__ = ["KnownTopic", "another_topic"]

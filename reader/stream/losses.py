@@ -11,7 +11,9 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does:
    deleted: more than where it began. A broker counts them since it loaded the topic; where the
    table has the partition, the number of when its first ledger was offloaded.
 3. *The last position of which a row has expired*. What expired since the stream's offset may lie
-   behind that; before it, it was read.
+   behind that; before it, it was read. Rows of chunked messages that were given up come later, at
+   places before the offset. Of these, *where the last message begins of which a row has expired*:
+   the stream has read the rows of messages that begin up to its ``given_up``.
 4. *Of a partition that was made again*, that what followed in the one that it was may be lost.
 5. *Losses that the table knows of* (``reader.plan.data_loss``): up to where there was one in a
    partition, it never forgets.
@@ -22,7 +24,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from reader.model import Partition, Position
+from reader.model import BEFORE_ALL, Partition, Position
 from reader.plan import (
     declared_losses,
     first_of_life,
@@ -32,7 +34,7 @@ from reader.plan import (
     table_files,
 )
 from reader.pulsar import PartitionLedgers
-from reader.stream.offsets import BEFORE_ALL, PartitionOffset
+from reader.stream.offsets import PartitionOffset
 from reader.table import TopicTable, records_upto
 
 __all__ = ["LossReader", "expired", "is_made_again", "missing", "warn_once"]
@@ -196,6 +198,12 @@ def _expired(table: TopicTable, partition: Partition, since: PartitionOffset) ->
         yield (
             f"{partition}: rows up to {found[0]} have expired, and only those up to {since.at} "
             "were read"
+        )
+    late = table.expired_given_up(partition)
+    if since.given_up < min(since.at, late):
+        yield (
+            f"{partition}: rows of chunked messages that were given up have expired, of messages "
+            f"that begin up to {late}, and only those up to {since.given_up} were read"
         )
 
 

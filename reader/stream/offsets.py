@@ -19,12 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reader.errors import ConfigurationError
-from reader.model import Partition, Position, Topic
+from reader.model import BEFORE_ALL, Partition, Position, Topic
 
-__all__ = ["BEFORE_ALL", "PartitionOffset", "StreamOffset"]
+__all__ = ["PartitionOffset", "StreamOffset"]
 
 _FORMAT = 1
-BEFORE_ALL = Position(-1, -1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
-from reader.model import Partition, Position, Topic
-from reader.stream.offsets import BEFORE_ALL, StreamOffset
+from reader.model import BEFORE_ALL, Partition, Position, Topic
+from reader.stream.offsets import StreamOffset
 
 __all__ = ["ShownPlace"]
 

@@ -14,7 +14,7 @@ creation time.
     file_paths         files lie below the table's directory, whatever its log says
     log                single commits, and the log from the newest one back
     offloaded_ledgers  what a commit says of the ledgers that it added
-    reading_errors     what can go wrong while pyarrow reads files
+    reading_errors     what can go wrong while log and files are read
     txn                names of the numbers that the log keeps
     properties         names of the table's properties
     remembered_schemas  schema versions as the text of a property
@@ -56,6 +56,7 @@ from reader.table.txn import (
     expected_key,
     expired_before_key,
     expired_from_key,
+    expired_given_up_keys,
     expired_keys,
     first_keys,
     given_up_keys,
@@ -90,6 +91,7 @@ __all__ = [
     "expected_key",
     "expired_before_key",
     "expired_from_key",
+    "expired_given_up_keys",
     "expired_keys",
     "file_errors",
     "first_keys",

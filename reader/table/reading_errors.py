@@ -1,4 +1,4 @@
-"""What can go wrong with a version's files while pyarrow reads them."""
+"""What can go wrong while a version's log and files are read."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from reader.errors import CorruptError, NotFoundError, UnavailableError, plain_text
+from reader.errors import (
+    CorruptError,
+    NotFoundError,
+    PulsarLakeError,
+    UnavailableError,
+    plain_text,
+)
 from reader.model import Topic
 
-__all__ = ["file_errors"]
+__all__ = ["file_errors", "storage_error"]
 
 
 @contextmanager
@@ -27,3 +33,11 @@ def file_errors(topic: Topic, version: int | None) -> Generator[None]:
         raise UnavailableError(f"cannot read the table of {topic}: {plain_text(error)}") from error
     except pa.ArrowException as error:
         raise CorruptError(f"cannot read the table of {topic}: {plain_text(error)}") from error
+
+
+def storage_error(error: Exception, uri: str) -> PulsarLakeError:
+    """Return a storage's or delta-rs's error as ours."""
+    return UnavailableError(
+        f"cannot read the table at {uri}: {plain_text(error)}",
+        hint="check storage.uri and storage.options",
+    )

@@ -19,11 +19,8 @@ from reader.errors import (
     CommitConflictError,
     CorruptError,
     NotFoundError,
-    PulsarLakeError,
-    UnavailableError,
-    plain_text,
 )
-from reader.model import Partition, Position, SchemaInfo, Topic
+from reader.model import BEFORE_ALL, Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.storage import Storage
 from reader.table.definition import TableDefinition
@@ -36,6 +33,7 @@ from reader.table.log import (
 )
 from reader.table.offloaded_ledgers import OffloadedLedger
 from reader.table.properties import CREATED_KEY, SCHEMAS_KEY
+from reader.table.reading_errors import storage_error
 from reader.table.remembered_schemas import decode_schemas
 from reader.table.txn import (
     added_key,
@@ -47,6 +45,7 @@ from reader.table.txn import (
     expected_key,
     expired_before_key,
     expired_from_key,
+    expired_given_up_keys,
     expired_keys,
     first_keys,
     given_up_keys,
@@ -231,20 +230,16 @@ class TopicTable:
 
     def lookback(self, partition: Partition) -> Position | None:
         """Where the first chunked message begins that the watermark leaves incomplete, if any."""
-        ledger, entry = (self._txn(one) for one in lookback_keys(partition))
-        if ledger is None or entry is None:
-            return None
-        at = Position(ledger, entry)
-        return at if at.ledger <= self.watermark(partition) else None
+        at = self._position(lookback_keys(partition))
+        return at if at is not None and at.ledger <= self.watermark(partition) else None
 
     def given_up(self, partition: Partition) -> Position | None:
         """Where the last chunked message begins that was given up, if any was.
 
         They are given up in the order of their beginnings, so all rows of such messages up to
-        there are in the table. None in tables of versions that did not note it.
+        there are in the table.
         """
-        ledger, entry = (self._txn(one) for one in given_up_keys(partition))
-        return None if ledger is None or entry is None else Position(ledger, entry)
+        return self._position(given_up_keys(partition))
 
     def expected(self, partition: Partition) -> int | None:
         """The first ledger above the watermark that had entries at its commit, if any had."""
@@ -284,8 +279,11 @@ class TopicTable:
 
     def expired_upto(self, partition: Partition) -> Position:
         """The last position of which a row may have expired; -1:-1: of none."""
-        ledger, entry = (self._txn(one) for one in expired_keys(partition))
-        return Position(-1, -1) if ledger is None or entry is None else Position(ledger, entry)
+        return self._position(expired_keys(partition)) or BEFORE_ALL
+
+    def expired_given_up(self, partition: Partition) -> Position:
+        """Return where the last given-up message begins whose row may have expired, or -1:-1."""
+        return self._position(expired_given_up_keys(partition)) or BEFORE_ALL
 
     def expired_from(self, partition: Partition) -> int | None:
         """The lowest ledger id of which rows may have expired; None: of none."""
@@ -385,6 +383,10 @@ class TopicTable:
         """
         return newest_first(partial(read_commit, self._storage, self.topic), self.version)
 
+    def _position(self, keys: tuple[str, str]) -> Position | None:
+        ledger, entry = (self._txn(one) for one in keys)
+        return None if ledger is None or entry is None else Position(ledger, entry)
+
     def _txn(self, key: str) -> int | None:
         # One version has one answer, and delta-rs reads the log for each.
         if key not in self._transactions:
@@ -409,7 +411,7 @@ class TopicTable:
         try:
             yield
         except (DeltaError, OSError) as error:
-            raise _storage_error(error, self.uri) from error
+            raise storage_error(error, self.uri) from error
 
     def dataset(self) -> pads.Dataset:
         """The version's files for pyarrow.
@@ -488,12 +490,4 @@ def _open(storage: Storage, topic: Topic, version: int | None) -> DeltaTable | N
     except TableNotFoundError:
         return None
     except (DeltaError, OSError, ValueError) as error:
-        raise _storage_error(error, uri) from error
-
-
-def _storage_error(error: Exception, uri: str) -> PulsarLakeError:
-    """A foreign storage error as one line."""
-    return UnavailableError(
-        f"cannot read the table at {uri}: {plain_text(error)}",
-        hint="check storage.uri and storage.options",
-    )
+        raise storage_error(error, uri) from error

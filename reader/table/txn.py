@@ -18,6 +18,7 @@ __all__ = [
     "expected_key",
     "expired_before_key",
     "expired_from_key",
+    "expired_given_up_keys",
     "expired_keys",
     "first_keys",
     "given_up_keys",
@@ -70,6 +71,12 @@ def expired_keys(partition: Partition) -> tuple[str, str]:
 def expired_from_key(partition: Partition) -> str:
     """The ``txn`` id under which the log keeps ``TopicTable.expired_from``."""
     return f"{partition.full_name}#expired-from"
+
+
+def expired_given_up_keys(partition: Partition) -> tuple[str, str]:
+    """Return the ``txn`` ids of ledger and entry of ``TopicTable.expired_given_up``."""
+    name = partition.full_name
+    return f"{name}#expired-given-up-ledger", f"{name}#expired-given-up-entry"
 
 
 def expired_before_key(expired_of: Topic | Partition) -> str:

@@ -16,8 +16,8 @@ from offloader.maintenance.table_files import files_of
 from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.errors import NotFoundError
-from reader.model import Partition, Position, Split, Tier
-from reader.model.columns import METADATA
+from reader.model import BEFORE_ALL, Partition, Position, Split, Tier
+from reader.model.columns import METADATA, given_up_error
 from reader.model.reasons import Reason, TierReason
 from reader.plan.plan import make_plan
 from reader.plan.snapshot import Snapshot
@@ -189,6 +189,53 @@ def _without_times(statistics: str) -> str:
     for kind in ("minValues", "maxValues"):
         del found[kind]["__publishTime"]
     return json.dumps(found)
+
+
+def _fill_with_given_up(storage: Storage, days: list[int], *, given_up: Position) -> None:
+    """A file for each ledger from 1 on; ledger 1 has rows of two messages that were given up."""
+    errors = {3: given_up_error(Position(1, 0)), 5: given_up_error(given_up), 7: "damaged entry"}
+    for ledger, age in enumerate(days, 1):
+        one = addition(
+            storage,
+            TOPIC,
+            [ledger],
+            before=ledger - 1 or -1,
+            published=now_us() - age * DAY_US,
+            errors=errors if ledger == 1 else None,
+        )
+        [advance] = one.advances
+        if ledger == 1:
+            advance = replace(advance, given_up=given_up)
+        append(storage, TopicTable.open(storage, TOPIC), replace(one, advances=(advance,)))
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_where_expired_messages_begin_that_were_given_up(storage: Storage, compacted: bool) -> None:
+    """As a stream may have passed the places of their rows."""
+    _fill_with_given_up(storage, [40, *[20] * 11], given_up=Position(1, 2))
+    if compacted:
+        assert maintainer(storage).maintain(TOPIC).into == 1
+    before = open_table(storage, TOPIC)
+    assert before.expired_given_up(PARTITION) == BEFORE_ALL
+    assert maintainer(storage, retention="30d").maintain(TOPIC).expired_rows == 10
+    after = open_table(storage, TOPIC)
+    assert after.expired_given_up(PARTITION) == Position(1, 2)
+    assert after.expired_upto(PARTITION) == Position(1, 9)
+    assert maintainer(storage, retention="10d").maintain(TOPIC).expired_rows == 110
+    assert open_table(storage, TOPIC).expired_given_up(PARTITION) == Position(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("given_up", "known"), [(Position(1, 2), (1, 2)), (Position(9, 0), (1, 9))]
+)
+def test_a_file_that_cannot_be_read_may_have_had_all_that_was_given_up(
+    storage: Storage, given_up: Position, known: tuple[int, int]
+) -> None:
+    _fill_with_given_up(storage, [40, 20], given_up=given_up)
+    for file in files_of(open_table(storage, TOPIC)):
+        Path(open_table(storage, TOPIC).uri, file.path).unlink()
+    assert maintainer(storage, retention="30d").maintain(TOPIC).expired_files == 1
+    assert open_table(storage, TOPIC).expired_given_up(PARTITION) == Position(*known)
 
 
 def test_ledger_0_is_a_ledger(storage: Storage) -> None:

@@ -239,3 +239,35 @@ def test_the_first_messages_of_a_topic_that_was_made_again_are_told() -> None:
         Step("publish"),
         _DRAIN,
     )
+
+
+def test_a_batch_whose_late_row_has_expired_is_not_run_again_without_it() -> None:
+    """The row of a message that was given up lies at a place before the batch (seed 3001277)."""
+    check(
+        Settings(partitions=1, wildcard=False, transactions=True, retention_hours=3),
+        Step("chunk", 0, 275),
+        Step("stream"),
+        Step("seal"),
+        Step("stream"),
+        Step("advance", 514),
+        Step("crash", 0, 833),
+        Step("stream"),
+        Step("maintain", 0, 315),
+        Step("replay", 581),
+    )
+
+
+def test_a_late_row_that_expires_before_it_is_read_is_told() -> None:
+    """Nothing else was published, so only what was given up is behind the stream's offset."""
+    with new_world(Settings(partitions=1, wildcard=False, retention_hours=3)) as world:
+        do(world, [Step("chunk", 0, 275), _BEGIN, _DRAIN, Step("seal"), Step("advance", 514)])
+        assert world.stream is not None
+        do(world, [Step("turn"), Step("maintain", 0, 315), _DRAIN])
+        assert world.stream is None, "the stream ended with an error"
+
+
+def test_a_late_row_that_was_read_may_expire() -> None:
+    with new_world(Settings(partitions=1, wildcard=False, retention_hours=3)) as world:
+        do(world, [Step("chunk", 0, 275), _BEGIN, _DRAIN, Step("seal"), Step("advance", 514)])
+        do(world, [Step("turn"), _DRAIN, Step("maintain", 0, 315), Step("publish"), _DRAIN])
+        assert world.stream is not None

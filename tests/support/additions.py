@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -23,9 +23,17 @@ CREATED = "2026-01-01T00:00:00.000Z"
 
 
 def rows_of(
-    ledger: int, partition: int, entries: range, fields: pa.Schema, published: int
+    ledger: int,
+    partition: int,
+    entries: range,
+    fields: pa.Schema,
+    published: int,
+    errors: Mapping[int, str] | None = None,
 ) -> pa.RecordBatch:
-    """Entries of one message; publish times, from ``published`` on, are 1 ms and 1 µs apart."""
+    """Entries of one message; publish times, from ``published`` on, are 1 ms and 1 µs apart.
+
+    ``errors``: of some entries, ``__error``.
+    """
     count = len(entries)
     values: dict[str, list[object]] = {
         "__partition": [partition] * count,
@@ -33,6 +41,7 @@ def rows_of(
         "__entryId": list(entries),
         "__batchIndex": [-1] * count,
         "__publishTime": [published + 1001 * i for i in entries],
+        "__error": [(errors or {}).get(i) for i in entries],
         "id": list(entries),
         "amount": [float("nan") if i % 3 == 0 else float(i) for i in entries],
     }
@@ -62,8 +71,12 @@ def addition(
     fields: pa.Schema = FIELDS,
     cluster: str = "test",
     statistics: tuple[str, ...] = (),
+    errors: Mapping[int, str] | None = None,
 ) -> Addition:
-    """A file with ``rows`` rows of each ledger, from entry ``first`` on, not committed."""
+    """A file with ``rows`` rows of each ledger, from entry ``first`` on, not committed.
+
+    ``errors``: of some entries, ``__error``.
+    """
     filesystem, directory = storage.directory(topic)
     columns = pa.schema([*fields, *METADATA])
     file = write_file(
@@ -72,7 +85,10 @@ def addition(
         data_file(partition, ledgers[0]),
         columns,
         (
-            (ledger, rows_of(ledger, partition, range(first, first + rows), fields, published))
+            (
+                ledger,
+                rows_of(ledger, partition, range(first, first + rows), fields, published, errors),
+            )
             for ledger in ledgers
         ),
         statistics_columns(columns, statistics),

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from reader.errors import PulsarLakeError, UnavailableError
-from reader.model import Partition, Position
+from reader.model import BEFORE_ALL, Partition, Position
 from reader.stream import StreamOffset, StreamOptions
-from reader.stream.offsets import BEFORE_ALL
 from reader.stream.stream_options import Place
 from testbed.simulation import Ledger, ManagedLedger, Row, RowKind, published_rows
+from testbed.simulation.chunks import follow
 from tests.simulation.product.queries import pin
 from tests.simulation.product.streams import Batch, SimulatedStream
 from tests.simulation.world import TOPIC, World, tries
@@ -128,7 +128,17 @@ def _has_expired(world: World, start: StreamOffset, end: StreamOffset) -> bool:
         one = Partition(TOPIC, index)
         if start.of(one).at < Position(ledger, entry) <= end.of(one).at:
             return True
-    return False
+    return _has_expired_late(world, start)
+
+
+def _has_expired_late(world: World, start: StreamOffset) -> bool:
+    """Whether a row has expired of a message that was given up behind an offset."""
+    begins = _begins(world)
+    return any(
+        start.of(Partition(TOPIC, place[0])).given_up < begins[place]
+        for place, _, kind in _expired(world) or ()
+        if kind is RowKind.GIVEN_UP
+    )
 
 
 def _tried(world: World, action: Callable[[], object]) -> PulsarLakeError | None:
@@ -243,16 +253,31 @@ def _unread(
     required: dict[Row, Ledger],
     optional: set[tuple[int, int, int, int]],
 ) -> set[Row]:
-    """Messages behind where the stream began that are in none of its batches."""
+    """Rows behind where the stream began that are in none of its batches: messages, and what was
+    given up of those that begin up to where its offset says."""
     read = {row for _, _, batch in stream.batches for row in batch}
+    begins = _begins(world)
     found = set()
     for row in required.keys() - read:
         (index, ledger, entry, _), _, kind = row
-        began = stream.began.of(Partition(TOPIC, index)).at
+        one = Partition(TOPIC, index)
+        began, given_up = stream.began.of(one).at, stream.at.of(one).given_up
         behind = Position(ledger, entry) > began and ledger not in stream.gone
-        if behind and kind is RowKind.MESSAGE and row[0] not in optional:
+        due = kind is RowKind.MESSAGE
+        due = due or (kind is RowKind.GIVEN_UP and begins[row[0]] <= given_up)
+        if behind and due and row[0] not in optional:
             found.add(row)
     return found
+
+
+def _begins(world: World) -> dict[tuple[int, int, int, int], Position]:
+    """Return where each chunked message begins, by the place of each of its chunks."""
+    return {
+        (ml.index, *step.position, -1): Position(*step.chunks[0][0])
+        for ml in _lives(world)
+        for step in follow(ml)
+        if step.chunks
+    }
 
 
 def _must_tell(world: World, stream: SimulatedStream) -> list[tuple[ManagedLedger, Ledger]]:
@@ -318,3 +343,4 @@ def _reasons(world: World, stream: SimulatedStream) -> Iterator[bool]:
         return
     for index, number, entry, _ in (row[0] for row in expired - stream.expired):
         yield Position(number, entry) > stream.at.of(Partition(TOPIC, index)).at
+    yield _has_expired_late(world, stream.at)

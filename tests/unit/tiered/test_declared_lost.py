@@ -15,12 +15,12 @@ from reader.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from reader.model import Position
+from reader.model import BEFORE_ALL, Position
 from reader.model.reasons import Reason
 from reader.plan import PublishTimeStore, make_plan, take_snapshot
 from reader.sources import BrokerEntries, StoredEntries
 from reader.stream.known_topic import KnownTopic
-from reader.stream.offsets import BEFORE_ALL, PartitionOffset
+from reader.stream.offsets import PartitionOffset
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, Script, answer, stored
 from tests.unit.turns.pulsar_world import PLAIN, World, chunk, kinds
 
