@@ -1,7 +1,7 @@
 """Entries of a few kB that become many rows or long ones, and what reading each costs.
 
 ``python -m tests.unit.decode.hostile`` prints the peak of memory after each, in MiB above what an
-ordinary entry takes, and the number of rows.
+ordinary entry takes, and the number of rows and of those that are rescued.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from reader.sources.rows import RowBuilder, RowFormat
 from tests.unit.decode.entries import compress, entry, metadata, single
 from tests.unit.decode.test_decryption import RSA, for_rsa, pem, sealed_entry
 
-FIELDS = payload_fields([])
-FORMAT = RowFormat(FIELDS, (SchemaInfo(0, "BYTES", ""),), pa.schema([*FIELDS, *METADATA]))
+SCHEMAS = (SchemaInfo(0, "BYTES", ""),)
+FIELDS = payload_fields(SCHEMAS)
+FORMAT = RowFormat(FIELDS, SCHEMAS, pa.schema([*FIELDS, *METADATA]))
 
 
 def batch(one: bytes, count: int, **values: Any) -> bytes:
@@ -94,15 +95,16 @@ CASES: tuple[Callable[[], bytes], ...] = (
 )
 
 
-def read(raw: bytes, keys: Mapping[str, bytes]) -> int:
-    """The number of rows, each batch forgotten after the other."""
+def read(raw: bytes, keys: Mapping[str, bytes]) -> tuple[int, int]:
+    """Return the number of rows, and of rescued rows. Each batch is forgotten before the next."""
     builder = RowBuilder(Partition(Topic("a", "b", "t" * 200), -1), FORMAT)
     decoder = builder.entry_decoder(NoContext(), decryption=Decryption(keys.get))
-    found = 0
+    rows = rescued = 0
     for messages in decoder.decode(EntryBlock.of(7, {0: raw})):
-        for rows in builder.build(messages):
-            found += rows.num_rows
-    return found
+        for batch in builder.build(messages):
+            rows += batch.num_rows
+            rescued += batch.num_rows - batch.column("__error").null_count
+    return rows, rescued
 
 
 def peak() -> int:
@@ -115,8 +117,8 @@ def main() -> None:
     entries = [(case.__name__, case()) for case in CASES]
     before = peak()
     for name, raw in entries:
-        rows = read(raw, keys)
-        print(name, len(raw), rows, peak() - before, flush=True)
+        rows, rescued = read(raw, keys)
+        print(name, len(raw), rows, rescued, peak() - before, flush=True)
 
 
 if __name__ == "__main__":
