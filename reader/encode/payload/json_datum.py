@@ -51,12 +51,12 @@ class JsonDatum:
     def __init__(self, records: Mapping[str, Record], *, numbers: bool) -> None:
         self._records, self._numbers = records, numbers
 
-    def of_text(self, node: Node, text: str) -> bytes:
+    def of_text(self, node: Node, text: str, *, inside_unions: int = 0) -> bytes:
         """Return the JSON of JSON text that ``node`` takes, as it is if it needs no other form.
 
-        Raises ValueError.
+        ``inside_unions``: number of unions of several branches around the text. Raises ValueError.
         """
-        writer = _Writer(self._records, numbers=self._numbers, default=False)
+        writer = _Writer(self._records, numbers=self._numbers, default=False, unions=inside_unions)
         found = writer.text(node, parsed_object(text))
         return found if writer.changed else text.strip().encode()
 
@@ -74,11 +74,13 @@ class _Writer:
     ``changed``: whether a value has been given another form than it had.
     """
 
-    def __init__(self, records: Mapping[str, Record], *, numbers: bool, default: bool) -> None:
+    def __init__(
+        self, records: Mapping[str, Record], *, numbers: bool, default: bool, unions: int = 0
+    ) -> None:
         self._records, self._numbers, self._default = records, numbers, default
         self.changed = False
         # Unions of several branches around the value: they are read by first forms alone.
-        self._unions = 0
+        self._unions = unions
         # As in ``avro_datum``.
         self._chosen: dict[tuple[int, int], bytes] = {}
 

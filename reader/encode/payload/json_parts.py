@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -168,10 +169,11 @@ class JsonParts:
             case Record(fields=()), _ if not self._inside_unions:
                 slot.add(k.SPAN, elements, converted(elements, _any_json))
             case ((Record() | Ref()), _):
+                inside = self._inside_unions
                 slot.add(
                     k.SPAN,
                     elements,
-                    converted(elements, lambda one: self._datum.of_text(node, one)),
+                    converted(elements, partial(self._datum.of_text, node, inside_unions=inside)),
                 )
             case ((Primitive() | Fixed() | Enum()), _):
                 numbers = self._numbers or self._inside_unions > 0

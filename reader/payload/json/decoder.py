@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -60,12 +61,13 @@ class JsonDecoder:
         member = None if member_name is None else layout.member(member_name)
         column = layout if member is None else member.layout
         records = {name: record for schema in every for name, record in schema.records.items()}
+        named = {v: ChainMap(dict(schema.records), records) for v, schema in schemas}
         roots = [
-            (v, expanded(overlay(schema.root, union), column, {**records, **schema.records}))
-            for v, schema in schemas
+            (v, expanded(overlay(schema.root, union), column, named[v])) for v, schema in schemas
         ]
         self._readers = {
-            v: JsonReader(v, root, fields, layout, member_name, budget) for v, root in roots
+            v: JsonReader(v, root, fields, layout, member_name, budget, named[v])
+            for v, root in roots
         }
         self._slots = Slots()
         columns = column_outputs(self._slots, fields, layout, wanted)

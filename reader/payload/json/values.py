@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -43,7 +43,7 @@ from reader.payload.column_types import (
     mapped_union,
     mismatch,
 )
-from reader.payload.json.branches import Branches
+from reader.payload.json.branches import Branches, RecordTexts
 from reader.payload.json.member_names import member_names, pair_members
 from reader.payload.json.numbers import SPECIAL, Number
 from reader.payload.json.scalars import scalar, utf8
@@ -73,7 +73,7 @@ class JsonReader:
     """Reads messages of one schema version.
 
     ``root`` is a record whose fields are members of ``layout``; with a ``member_name`` it is any
-    type, and each payload is that member.
+    type, and each payload is that member. ``records``: the records that a `Ref` names.
     """
 
     def __init__(
@@ -84,9 +84,11 @@ class JsonReader:
         layout: Struct,
         member_name: str | None = None,
         budget: OutputBudget = UNBOUNDED,
+        records: Mapping[str, Record] | None = None,
     ) -> None:
         self._version = version
         self._budget = budget
+        self._texts = RecordTexts(records or {}, self._visit)
         self._room = self._steps = 0
         # Unions within which a value is being read.
         self._trying = 0
@@ -166,6 +168,11 @@ class JsonReader:
 
         return convert
 
+    def _visit(self, value: Any) -> None:
+        self._steps -= _steps(value)
+        if self._steps < 0:
+            raise _TooSlowError
+
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) != len(pairs) and self._duplicate is None:
@@ -205,7 +212,7 @@ class JsonReader:
             case Record(), Struct():
                 return self._record(node, layout, real, path)
             case Record() | Ref(), _:
-                return self._text(isinstance(node, Record) and not node.fields, path)
+                return self._text(node, path)
             case Array(), ListOf():
                 return self._array(node, layout, real, path)
             case Map(), MapOf():
@@ -228,16 +235,23 @@ class JsonReader:
 
         return checked
 
-    def _text(self, of_anything: bool, path: str) -> Convert:
-        """JSON text: of objects, and ``of_anything`` as well where no branch has to be chosen.
+    def _text(self, node: Record | Ref, path: str) -> Convert:
+        """Return a function of an object that returns its JSON text.
 
-        A record without fields is a Java class that Avro knows nothing of, like Object and Date.
+        A record without fields is a Java class that Avro knows nothing of, like Object and Date:
+        any value is one, where no branch has to be chosen. Where one has to be, an object has to
+        be a value of the record.
         """
+        of_anything = isinstance(node, Record) and not node.fields
 
         def convert(value: Any) -> str | None:
             self._steps -= _steps(value)
             found = None
-            if type(value) is dict or (of_anything and not self._trying):
+            if self._trying:
+                takes = type(value) is dict and self._texts.takes(node, value)
+            else:
+                takes = of_anything or type(value) is dict
+            if takes:
                 parts: list[str] = []
                 if _write(value, parts):
                     text = "".join(parts)

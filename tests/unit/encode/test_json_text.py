@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from dataclasses import replace
 from typing import Any
@@ -145,3 +146,35 @@ def test_bytes_are_written_as_the_topic_has_them() -> None:
     assert found.arrays["f0"].to_pylist() == batch["f0"].to_pylist()
     with pytest.raises(ConfigurationError, match="is not UTF-8"):
         PayloadEncoder(given, batch.schema).encode(column([b"\xff"], pa.binary()))
+
+
+def test_json_text_in_a_union_is_read_again_in_its_member() -> None:
+    """Tree is text inside of itself. Times are numbers there, as only first forms count."""
+    loop = {
+        "type": "record",
+        "name": "Loop",
+        "fields": [{"name": "w", "type": "string"}, {"name": "again", "type": ["null", "Loop"]}],
+    }
+    tree = {
+        "type": "record",
+        "name": "Tree",
+        "fields": [
+            {"name": "at", "type": logical("long", "timestamp-millis")},
+            {"name": "next", "type": ["null", "Tree", loop]},
+        ],
+    }
+    given = as_json(avro(tree))
+    at = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
+    texts = [
+        {"member0": '{"at":5,"next":null}', "member1": None},
+        {"member0": '{"at":5,"next":{"w":"x"}}', "member1": None},
+        {"member0": None, "member1": {"w": "x", "again": '{"w":"y","again":{"w":"z"}}'}},
+        None,
+    ]
+    rows = column(
+        [{"at": at, "next": text} for text in texts], payload_fields([info(given)])[0].type
+    )
+    assert [row["f0"]["next"] for row in again(given, rows)] == texts
+    iso = {"member0": '{"at":"2024-01-01T00:00:00Z"}', "member1": None}
+    error = refused(given, column([{"at": at, "next": iso}], rows.schema[0].type))
+    assert "long is an integer" in error.message
