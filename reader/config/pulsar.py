@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypedDict
 
 from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
@@ -68,6 +68,13 @@ class BookKeeperConfig(Section):
         return self.sasl_password.get_secret_value() if self.sasl_password else ""
 
 
+class JsonForms(TypedDict):
+    """Forms of values in a topic's JSON, as ``SchemaInfo`` has them."""
+
+    json_bytes: str
+    json_times: str
+
+
 class PulsarConfig(Section):
     """Where Pulsar is, and who we are there.
 
@@ -114,6 +121,13 @@ class PulsarConfig(Section):
     bookkeeper_password: SecretStr = SecretStr("")
     timeout: Duration = timedelta(seconds=30)
     bookie_timeout: Duration = timedelta(seconds=10)
+
+    def json_forms(self, topic: str) -> JsonForms:
+        """Return what the settings say of the JSON of a topic (``tenant/namespace/name``)."""
+        return {
+            "json_bytes": self.json_bytes.get(topic, ""),
+            "json_times": self.json_times.get(topic, ""),
+        }
 
     def auth_token(self) -> str | None:
         """The token, read afresh, because files are rotated. Raises ConfigurationError."""

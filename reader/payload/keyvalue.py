@@ -8,6 +8,7 @@ Source: ``KeyValueSchemaInfo`` and ``KeyValue`` of Pulsar 4.2 (``org.apache.puls
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def _half(info: SchemaInfo, definition: Any, half: str) -> SchemaInfo:
     if not isinstance(properties, dict):
         raise ValueError(f"the properties of the {half} are not an object")
     text = "" if definition == "" else json.dumps(definition, ensure_ascii=False)
-    return SchemaInfo(info.version, kind.upper(), text, properties, info.json_bytes)
+    return replace(info, type=kind.upper(), definition=text, properties=properties)
 
 
 def split(

@@ -256,7 +256,6 @@ class SchemaRequests(AdminPart):
             answer = self.http.get(path, f"the schemas of {topic}")
         except NotFoundError:
             return ()
-        json_bytes = self.http.config.json_bytes.get(topic.local_name, "")
         return tuple(
             sorted(
                 (
@@ -265,8 +264,7 @@ class SchemaRequests(AdminPart):
                         str(one["type"]).upper(),
                         str(one.get("data") or ""),
                         dict(one.get("properties") or {}),
-                        json_bytes,
-                        int(one.get("timestamp") or 0),
+                        timestamp=int(one.get("timestamp") or 0),
                     )
                     for one in answer.get("getSchemaResponses", [])
                     if one["type"] != "DELETE"

@@ -172,12 +172,7 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
     if found is not None and found.type in ("NONE", "BYTES"):
         schema = found = None
     if found is not None:
-        settings, name = clients.settings.pulsar, topic.local_name
-        found = replace(
-            found,
-            json_bytes=settings.json_bytes.get(name, ""),
-            json_times=settings.json_times.get(name, ""),
-        )
+        found = replace(found, **clients.settings.pulsar.json_forms(topic.local_name))
     return Target(
         topic,
         len(partitions) if partitions[0].index >= 0 else 0,

@@ -50,8 +50,10 @@ class RowFormat:
 
     def set_up(self, settings: PulsarConfig, topic: Topic) -> Self:
         """Return the format with what the settings say of a topic's messages."""
+        forms = settings.json_forms(topic.local_name)
         return dataclasses.replace(
             self,
+            schemas=tuple(dataclasses.replace(schema, **forms) for schema in self.schemas),
             expanded_bytes=settings.expanded_bytes,
             assumed_version=settings.assume_schema_version.get(topic.local_name),
             clock_difference=settings.clock_difference // timedelta(microseconds=1),

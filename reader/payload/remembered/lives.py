@@ -18,7 +18,6 @@ force does not: the numbers go on.) Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +112,6 @@ def remember(known: Sequence[SchemaInfo], listed: Sequence[SchemaInfo]) -> tuple
     """
     if not listed:
         return tuple(known)
-    known = [replace(info, json_bytes=listed[0].json_bytes) for info in known]  # a setting
     life = max((info.life for info in known), default=0)
     newest = {info.version: info for info in known if info.life == life}
     now = {info.version: info.of_life(life) for info in listed}
