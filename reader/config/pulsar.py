@@ -91,7 +91,8 @@ class PulsarConfig(Section):
     ``lost_ledgers``: ids (cluster-wide, as Pulsar's are) of ledgers that are declared lost: what
     can be read of them is read, and each other entry is a rescued row.
     ``expanded_bytes``: payloads of at most so many bytes are decompressed, however few bytes of
-    them are stored; larger ones only up to 64 times what is stored.
+    them are stored; larger ones only up to 64 times what is stored. Above its default it raises
+    the other bounds of entries and payloads with it (docs/limitations.md).
     ``clock_difference``: how far producers' clocks may be from the brokers'. It matters to messages
     near the time at which a topic's schemas were registered, for the first time or anew.
     ``assume_schema_version``: by topic (``tenant/namespace/name``), the schema version of messages

@@ -34,7 +34,7 @@ and entries outside of the publish range. An entry whose publish time is not kno
   anywhere, is one row for the whole entry, batch index -1, with the metadata of the entry, never a
   mix of messages and rescue. ``__index`` is then that of its last message. Raw: the entry.
 - An entry that few bytes would blow up likewise, without being decompressed or split: bounds are in
-  ``tables`` (MAX_INFLATED, FREE_INFLATED, MAX_RATIO, MAX_BATCH, MAX_REPEATED). Raw: the entry.
+  ``tables`` (MAX_INFLATED, FREE_INFLATED, MAX_RATIO, BATCH_RATIO, REPEATED_RATIO). Raw: the entry.
 - A chunk that cannot become part of a message likewise (``chunks`` says when). Raw: its entry, with
   the payloads of the chunks so far before its own.
 - An encrypted entry that no key opens likewise. Raw: its ciphertext, as a client gets it that

@@ -153,6 +153,7 @@ STRAY: Final = 14
 NEVER_COMPLETED: Final = 15
 EXPANDS: Final = 16
 REPEATS: Final = 17
+MANY: Final = 18
 
 # Compressions as PulsarApi.CompressionType numbers them.
 NONE: Final = 0
@@ -161,17 +162,19 @@ ZLIB: Final = 2
 ZSTD: Final = 3
 SNAPPY: Final = 4
 
-# No payload is decompressed beyond MAX_INFLATED, and none beyond FREE_INFLATED (or the setting
-# ``pulsar.expanded_bytes``) that is more than MAX_RATIO times its stored bytes: Pulsar's limit is
+# No payload is decompressed beyond MAX_INFLATED, and none beyond ``pulsar.expanded_bytes`` (by
+# default FREE_INFLATED) that is more than MAX_RATIO times its stored bytes: Pulsar's limit is
 # 5 MiB a message by default, and a few bytes that state more than this are an attack or a defect.
 MAX_INFLATED: Final = 512 << 20
 FREE_INFLATED: Final = 32 << 20
 MAX_RATIO: Final = 64
-# A batch's metadata (producer name, encryption context, …) is in each of its rows.
-MAX_REPEATED: Final = 256 << 20
+# A batch's metadata (producer name, encryption context, …) is in each of its rows. It may take so
+# many times ``pulsar.expanded_bytes``: 256 MiB by default.
+REPEATED_RATIO: Final = 8
+# A batch may have one message for so many of ``pulsar.expanded_bytes``: 4,194,304 by default.
+BATCH_RATIO: Final = 8
 # A message in a batch takes 6 bytes at least: the size of its metadata and payload_size.
 MIN_SINGLE: Final = 6
-MAX_BATCH: Final = 1 << 22
 
 REASONS: Final = {
     DAMAGED: "damaged entry",
@@ -188,7 +191,9 @@ REASONS: Final = {
     CODEC: "unknown compression",
     TOO_LARGE: f"uncompressed size above {MAX_INFLATED >> 20} MiB",
     EXPANDS: f"uncompressed size above pulsar.expanded_bytes, and {MAX_RATIO} times what is stored",
-    REPEATS: f"metadata of a batch repeated in its rows above {MAX_REPEATED >> 20} MiB",
+    REPEATS: f"metadata of a batch repeated in its rows above {REPEATED_RATIO} times "
+    "pulsar.expanded_bytes",
+    MANY: f"batch of more messages than pulsar.expanded_bytes divided by {BATCH_RATIO}",
     INFLATE: "payload cannot be decompressed to its stated size",
     BATCH: "batch cannot be split into its messages",
     BATCH_COUNT: "batch states an impossible number of messages",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ __all__ = [
 
 # A row's part of what a decoder keeps by row, besides the columns.
 ROW_BYTES = 128
+# What a message may become by default.
+MESSAGE_BYTES = 128 << 20
 # What any message may become, and any byte of it. Few values take no byte (items of an Avro array
 # of null) or a byte for thousands of columns (a record of which nearly all fields are left out).
 LEAST_BYTES = 64 << 10
@@ -44,7 +47,16 @@ class OutputBudget:
     """
 
     batch: int = 64 << 20
-    message: int = 128 << 20
+    message: int = MESSAGE_BYTES
+
+    @classmethod
+    def for_payloads(cls, expanded_bytes: int) -> Self:
+        """Return the budget where payloads of ``pulsar.expanded_bytes`` are decompressed.
+
+        A larger setting than the default, 32 MiB, raises the bound of a message with it, up to
+        1 GiB.
+        """
+        return cls(message=min(max(MESSAGE_BYTES, 4 * expanded_bytes), 1 << 30))
 
     def of_message(self, size: int) -> int:
         """The most that a message of ``size`` bytes may become, besides these bytes themselves."""

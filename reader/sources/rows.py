@@ -90,7 +90,7 @@ class RowBuilder:
                 rows.fields,
                 wanted=rows.payload_columns,
                 assumed_version=rows.assumed_version,
-                budget=OutputBudget(),
+                budget=OutputBudget.for_payloads(rows.expanded_bytes),
             )
             if rows.needs_payload
             else None

@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.decode.tables import (
+    BATCH_COUNT,
+    BATCH_RATIO,
     E_COMPRESSION,
     E_FLAGS,
     E_INFLATED,
@@ -29,15 +31,16 @@ from reader.decode.tables import (
     E_REASON,
     E_TARGET,
     EXPANDS,
+    FREE_INFLATED,
     IN_BATCH,
     INFLATE,
     LZ4,
-    MAX_BATCH,
+    MANY,
     MAX_RATIO,
-    MAX_REPEATED,
     MESSAGES,
     MIN_SINGLE,
     NONE,
+    REPEATED_RATIO,
     REPEATS,
     SNAPPY,
     WHOLE,
@@ -141,23 +144,25 @@ def _inflate_one(kind: int, data: memoryview, out: npt.NDArray[np.uint8]) -> boo
 
 
 def refuse_bombs(entries: npt.NDArray[np.int64], expanded_bytes: int) -> None:
-    """What a few bytes would blow up is not read: kind WHOLE.
+    """Mark entries that a few bytes would blow up, or that cannot be what they state: kind WHOLE.
 
-    ``expanded_bytes``: what payloads may state, however few bytes are stored of them.
-
-    Payloads that state more than their stored bytes allow, and batches whose own metadata, which is
-    in each of their rows, would take more than MAX_REPEATED bytes.
+    ``expanded_bytes``: what payloads may state, however few bytes are stored of them. Above its
+    default it raises the bounds of a batch with it: the number of its messages, and the bytes that
+    its own metadata takes, which is in each of its rows.
     """
+    scale = max(expanded_bytes, FREE_INFLATED)
     messages = entries[E_KIND] == MESSAGES
     stored, count = entries[E_PAYLOAD_LENGTH], entries[E_MESSAGES]
     plain = entries[E_COMPRESSION] == NONE
     sizes = np.where(plain, stored, entries[E_INFLATED])
     expands = ~plain & (sizes > np.maximum(MAX_RATIO * stored, expanded_bytes))
-    # Of a count that is impossible the reason is another one.
-    possible = (count > 0) & (count <= np.minimum(sizes // MIN_SINGLE, MAX_BATCH))
-    batched = (entries[E_FLAGS] & IN_BATCH != 0) & possible
-    repeats = batched & (count * entries[E_METADATA_LENGTH] > MAX_REPEATED)
-    for which, reason in ((expands, EXPANDS), (repeats, REPEATS)):
+    batched = entries[E_FLAGS] & IN_BATCH != 0
+    impossible = batched & ((count <= 0) | (count > sizes // MIN_SINGLE))
+    many = batched & (count > scale // BATCH_RATIO)
+    repeats = batched & (count * entries[E_METADATA_LENGTH] > REPEATED_RATIO * scale)
+    # The last of several reasons counts.
+    reasons = ((repeats, REPEATS), (many, MANY), (expands, EXPANDS), (impossible, BATCH_COUNT))
+    for which, reason in reasons:
         which &= messages
         entries[E_KIND, which] = WHOLE
         entries[E_REASON, which] = reason

@@ -24,7 +24,6 @@ from reader.decode.tables import (
     BARE,
     BASE64,
     BATCH,
-    BATCH_COUNT,
     C_AT,
     C_ENTRY,
     C_MESSAGE,
@@ -52,9 +51,7 @@ from reader.decode.tables import (
     IN_BATCH,
     INFLATE,
     LZ4,
-    MAX_BATCH,
     MESSAGES,
-    MIN_SINGLE,
     NONE,
     NULL_VALUE,
     OUTSIDE,
@@ -243,35 +240,31 @@ def read_messages(
         if not alone:
             at = entries[E_PAYLOAD, i]
             size = entries[E_PAYLOAD_LENGTH, i]
-            count = entries[E_MESSAGES, i]
-            reason = BATCH_COUNT
             outcome = _BROKEN
-            if 0 < count <= min(size // MIN_SINGLE, MAX_BATCH):
-                reason = BATCH
-                buf, start = (inflated, ~at) if at < 0 else (arena, at)
-                if size <= len(buf) - start:
-                    begin = start if cursor[C_MESSAGE] == 0 else cursor[C_AT]
-                    outcome, r_after, p_after, total_after = _batch(
-                        buf,
-                        begin,
-                        start + size,
-                        at < 0,
-                        entries,
-                        i,
-                        cursor,
-                        last,
-                        most,
-                        rows,
-                        r,
-                        pairs,
-                        p,
-                        total,
-                    )
-                    if outcome != _BROKEN:
-                        r, p, total = r_after, p_after, total_after
+            buf, start = (inflated, ~at) if at < 0 else (arena, at)
+            if size <= len(buf) - start:
+                begin = start if cursor[C_MESSAGE] == 0 else cursor[C_AT]
+                outcome, r_after, p_after, total_after = _batch(
+                    buf,
+                    begin,
+                    start + size,
+                    at < 0,
+                    entries,
+                    i,
+                    cursor,
+                    last,
+                    most,
+                    rows,
+                    r,
+                    pairs,
+                    p,
+                    total,
+                )
+                if outcome != _BROKEN:
+                    r, p, total = r_after, p_after, total_after
             if outcome == _BROKEN:
                 entries[E_KIND, i] = WHOLE
-                entries[E_REASON, i] = reason
+                entries[E_REASON, i] = BATCH
                 alone = True
             elif outcome == _FULL:
                 break

@@ -20,13 +20,10 @@ from reader.decode.tables import (
     E_MESSAGES,
     E_METADATA_LENGTH,
     E_PAYLOAD_LENGTH,
-    E_REASON,
     HIDDEN,
     IN_BATCH,
-    MAX_BATCH,
     MESSAGES,
     MIN_PAIR,
-    MIN_SINGLE,
     NONE,
     OUTSIDE,
     P_FIELDS,
@@ -88,14 +85,12 @@ def portions(
 
 
 def stated_rows(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many rows each entry can become, by its header: no entry becomes more.
+    """Return how many rows each entry can become, by its header: no entry becomes more.
 
-    A batch that is rescued whole, or cannot hold what it states, is one row.
+    A batch that is rescued whole is one row.
     """
-    count = entries[E_MESSAGES]
-    possible = (count > 0) & (count <= np.minimum(_sizes(entries) // MIN_SINGLE, MAX_BATCH))
-    batch = (entries[E_REASON] == 0) & (entries[E_FLAGS] & IN_BATCH != 0) & possible
-    return np.where(batch, count, 1)
+    batch = (entries[E_KIND] == MESSAGES) & (entries[E_FLAGS] & IN_BATCH != 0)
+    return np.where(batch, entries[E_MESSAGES], 1)
 
 
 def gives_rows(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -20,7 +20,7 @@ KNOWN = frozenset(
     (number, 2 if number in _TEXTS else 0) for number in {*range(1, 31)} - {7, 10, 21}
 )
 KNOWN_SINGLE = frozenset((number, 2 if number in (1, 2, 7) else 0) for number in range(1, 11))
-FREE, RATIO, REPEATED = 32 << 20, 64, 256 << 20
+FREE, RATIO, REPEATED, MOST_MESSAGES = 32 << 20, 64, 256 << 20, 1 << 22
 
 
 class MalformedError(Exception):
@@ -205,8 +205,6 @@ def _bare(ids: dict[str, Any]) -> dict[str, Any]:
 def _split(payload: bytes, count: int) -> list[tuple[Fields, bytes, bytes]]:
     stream = io.BytesIO(payload)
     found = []
-    if count <= 0 or count > len(payload) // 6:
-        raise ValueError
     for _ in range(count):
         size = _exactly(stream, 4)
         raw = _exactly(stream, int.from_bytes(size, "big"))
@@ -331,14 +329,19 @@ def reference(
         first = chunk is not None and _signed(chunk, 32) == 0
         return [] if first else rescue("chunked message with chunks missing", raw)
     stated = _signed(_last(fields, 11, 0) or 0, 32)
-    possible = stated <= min((size if kind else len(payload)) // 6, 1 << 22)
-    if batched and possible and stated * len(data) > REPEATED:
-        return rescue("metadata of a batch repeated in its rows above 256 MiB", raw)
+    if batched and not 0 < stated <= (size if kind else len(payload)) // 6:
+        return rescue("batch states an impossible number of messages", raw)
+    if kind and size > max(FREE, RATIO * len(payload)):
+        return rescue(
+            "uncompressed size above pulsar.expanded_bytes, and 64 times what is stored", raw
+        )
+    if batched and stated > MOST_MESSAGES:
+        return rescue("batch of more messages than pulsar.expanded_bytes divided by 8", raw)
+    if batched and stated * len(data) > REPEATED:
+        return rescue(
+            "metadata of a batch repeated in its rows above 8 times pulsar.expanded_bytes", raw
+        )
     if kind:
-        if size > max(FREE, RATIO * len(payload)):
-            return rescue(
-                "uncompressed size above pulsar.expanded_bytes, and 64 times what is stored", raw
-            )
         try:
             payload = _inflate(kind, payload, size)
         except MalformedError:
@@ -353,8 +356,6 @@ def reference(
     count = _signed(_last(fields, 11, 0), 32)
     try:
         messages = _split(payload, count)
-    except ValueError:
-        return rescue("batch states an impossible number of messages", raw)
     except MalformedError:
         return rescue("batch cannot be split into its messages", raw)
     header = raw[: len(raw) - len(stored)]

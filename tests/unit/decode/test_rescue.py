@@ -272,3 +272,35 @@ def test_a_very_compressible_message_is_read_if_the_settings_allow_it() -> None:
     assert row["rescued"][1].startswith("uncompressed size above pulsar.expanded_bytes")
     [row] = decode([raw], expanded_bytes=3 << 20)
     assert (len(row["payload"]), row["rescued"]) == (3 << 20, None)
+
+
+def _count(raw: bytes, expanded_bytes: int) -> tuple[int, str | None]:
+    """Return the number of rows of an entry, and why it is rescued."""
+    decoder = EntryDecoder(
+        PARTITION, columns=["__batchIndex"], payload=False, expanded_bytes=expanded_bytes
+    )
+    count, reason = 0, None
+    for messages in decoder.decode(block_of([raw])):
+        count += len(messages)
+        reason = next((why for _, why in messages.rescued.values()), reason)
+    return count, reason
+
+
+@pytest.mark.parametrize(
+    ("count", "name", "reason"),
+    [
+        ((1 << 22) + 1, "p", "batch of more messages than pulsar.expanded_bytes divided by 8"),
+        (300, "p" * 1_000_000,
+         "metadata of a batch repeated in its rows above 8 times pulsar.expanded_bytes"),
+    ],
+)  # fmt: skip
+def test_the_bounds_of_a_batch_rise_with_the_setting(count: int, name: str, reason: str) -> None:
+    raw = entry(
+        single(b"") * count,
+        num_messages_in_batch=count,
+        producer_name=name,
+        compression=3,
+        checksum=False,
+    )
+    assert _count(raw, 32 << 20) == (1, reason)
+    assert _count(raw, 40 << 20) == (count, None)

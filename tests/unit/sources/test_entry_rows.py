@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from reader.errors import UnavailableError
-from reader.model import Position, Split
+from reader.model import Position, SchemaInfo, Split
 from reader.payload import payload_fields, remember
 from reader.plan import LearnedTimes
 from reader.sources import entry_rows
@@ -154,3 +154,22 @@ def test_a_message_is_not_older_than_its_own_ledger() -> None:
     source = EntryRows(lambda _: MemoryEntries(PARTITION, found), form)
     [batch] = [one for _, one in source.read_all(splits) if isinstance(one, pa.RecordBatch)]
     assert batch.select(["a", "b"]).to_pylist() == [first[0], second[0]]
+
+
+def test_a_larger_expanded_bytes_reads_what_compresses_very_well() -> None:
+    """As a log of 48 MiB that ZSTD makes 5 kB of: the payload's bound rises with the entry's."""
+    schema = SchemaInfo(0, "STRING", "")
+    text = b"GET /health 200\n" * (3 << 20)
+    raw = entry(text, compression=3, checksum=False, schema_version=bytes(8))
+    columns = pa.schema([("value", pa.string()), ("__error", pa.string())])
+    shown = []
+    for expanded_bytes in (32 << 20, 64 << 20):
+        form = RowFormat(payload_fields([schema]), (schema,), columns, expanded_bytes)
+        source = EntryRows(lambda _: MemoryEntries(PARTITION, {7: [raw]}), form)
+        batch = next(
+            step for step in source.read(split(7, 0), 0) if isinstance(step, pa.RecordBatch)
+        )
+        value, error = (batch.column(name)[0] for name in columns.names)
+        shown.append((None if not value.is_valid else value.as_buffer().size, error.as_py()))
+    why = "uncompressed size above pulsar.expanded_bytes, and 64 times what is stored"
+    assert shown == [(None, why), (48 << 20, None)]

@@ -34,6 +34,11 @@ def test_as_many_messages_as_fit() -> None:
     assert counts == [8] * 12 + [4]
 
 
+def test_the_bound_of_a_message_rises_with_the_setting() -> None:
+    bounds = [OutputBudget.for_payloads(mib << 20).message >> 20 for mib in (1, 32, 33, 64, 512)]
+    assert bounds == [128, 128, 132, 256, 1024]
+
+
 def test_one_message_at_least() -> None:
     infos = versions(("STRING", ""))
     made = PayloadDecoder(infos, payload_fields(infos), budget=OutputBudget(batch=1))
