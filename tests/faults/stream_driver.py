@@ -29,7 +29,7 @@ from tests.support.stream_program import REMAINDERS, Job, StreamProgram
 
 __all__ = ["StreamDriver"]
 
-_SECONDS = 300
+_SECONDS = 1_200
 _PASSING = ("UnavailableError", "CorruptError")
 """Classes of our errors that may end a stream here. Not ConfigurationError, which a loss of data
 is, too: nothing is ever lost, as the offloader keeps in Pulsar what is not in the table."""
