@@ -146,10 +146,13 @@ def _content(row: Mapping[str, Any], schema: SchemaRegistry | None) -> tuple[byt
 
 
 def _is_forgotten(message: bytes, row: Mapping[str, Any], schema: SchemaRegistry | None) -> bool:
-    """Whether the registry of now does not know the message's definition."""
+    """Return whether the registry of now does not know the message's definition.
+
+    Nothing is known of a message without a version if the registry has, or had, a schema.
+    """
     version = row["__schemaVersion"]
     if schema is None:
         return True
     if version is None:
-        return bool(schema.times)
+        return bool(schema.times or schema.life)
     return life_of(message) < schema.life or version < schema.first
