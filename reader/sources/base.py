@@ -37,7 +37,7 @@ PublishRange = tuple[int | None, int | None]
 """Least and greatest publish time (µs since the epoch, both inclusive, None: open)."""
 
 _FIRST_WINDOW = 32
-_MOST_ENTRIES = 8192
+MOST_ENTRIES = 8192
 _MOST_GAP = 8
 """Entries that differ by so much are read as one range: a request costs more than a few entries."""
 
@@ -104,11 +104,14 @@ class PartitionEntries(Protocol):
     def has_ledger(self, ledger_id: int) -> bool:
         """Whether the ledger is there."""
 
-    def windows(self, end: Position, first: Position) -> Iterator[Iterable[EntryBlock]]:
-        """The entries from ``first`` on and before ``end``, in portions, the latest portion first.
+    def windows(
+        self, end: Position, first: Position, *, forwards: bool = False
+    ) -> Iterator[Iterable[EntryBlock]]:
+        """Return the entries from ``first`` on and before ``end``, in portions.
 
-        Within a portion blocks may come in any order. Entries that are neither chunks nor parts of
-        a transaction may be missing. Raises as ``pick`` does.
+        The latest portion comes first, or ``forwards`` the earliest. Within a portion blocks may
+        come in any order. Entries that are neither chunks nor parts of a transaction may be
+        missing. Raises as ``pick`` does.
         """
 
     def pick(self, ledger_id: int, entries: Sequence[int]) -> Iterable[EntryBlock]:
@@ -188,18 +191,24 @@ class EntrySource(ABC):
         """See ``PartitionEntries``."""
         return ledger_id in self.ledgers()
 
-    def windows(self, end: Position, first: Position) -> Iterator[Iterable[EntryBlock]]:
+    def windows(
+        self, end: Position, first: Position, *, forwards: bool = False
+    ) -> Iterator[Iterable[EntryBlock]]:
         """See ``PartitionEntries``. Portions grow: mostly what is looked for lies close by."""
         size = _FIRST_WINDOW
-        for ledger_id, last in sorted(self.ledgers().items(), reverse=True):
+        for ledger_id, last in sorted(self.ledgers().items(), reverse=not forwards):
             if not first.ledger <= ledger_id <= end.ledger:
                 continue
             lowest = first.entry if ledger_id == first.ledger else 0
             stop = min(last + 1, end.entry) if ledger_id == end.ledger else last + 1
+            if forwards:
+                for low in range(lowest, stop, MOST_ENTRIES):
+                    yield self.read(ledger_id, low, min(low + MOST_ENTRIES, stop) - 1)
+                continue
             while stop > lowest:
                 low = max(lowest, stop - size)
                 yield self.read(ledger_id, low, stop - 1)
-                stop, size = low, min(size * 4, _MOST_ENTRIES)
+                stop, size = low, min(size * 4, MOST_ENTRIES)
 
     def entry(self, ledger_id: int, entry: int) -> bytes:
         """Return the bytes of one entry. Raises as ``read`` does, and CorruptError for a damaged

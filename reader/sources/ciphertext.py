@@ -148,10 +148,19 @@ class _StoredEntries:
     def has_ledger(self, ledger_id: int) -> bool:
         return True
 
-    def windows(self, end: Position, first: Position) -> Iterator[Iterable[EntryBlock]]:
-        """One portion: the files are read in whatever order they have."""
+    def windows(
+        self, end: Position, first: Position, *, forwards: bool = False
+    ) -> Iterator[Iterable[EntryBlock]]:
+        """One portion, as the files are read in whatever order they have; forwards one a ledger."""
         where = rows_between(self.partition.index, first, Position(end.ledger, end.entry - 1))
-        yield (block for rows in _stored(self.table, where) for block in _blocks(rows))
+        parts = [where]
+        if forwards:
+            ids: set[int] = set()
+            for batch in self.table.batches(["__ledgerId"], where & IS_CIPHERTEXT):
+                ids.update(pc.unique(batch.column(0)).to_pylist())
+            parts = [where & (pc.field("__ledgerId") == ledger) for ledger in sorted(ids)]
+        for part in parts:
+            yield (block for rows in _stored(self.table, part) for block in _blocks(rows))
 
     def aborted(
         self, ledger_id: int, transactions: Collection[TransactionId]

@@ -4,18 +4,23 @@ The one implementation of ``reader.decode.PartitionContext``, for whatever keeps
 entries (``PartitionEntries``). It is rarely asked, and so reads nothing before it is: about a
 chunked message that began earlier, or a transaction that ended later. Headers are read backwards
 from the given entries, in portions, until the message's first chunk is found, and never beyond the
-lookback position.
+lookback position. The chunks that were passed are remembered, up to MOST_PASSED: then they are
+forgotten, and the headers are read forwards from the lookback position, as a decoder reads them,
+with its bounds on what it remembers.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
+from functools import cached_property
+from itertools import chain, takewhile
 
 from reader.decode import (
     NO_CHUNKS,
     Chunk,
+    ChunkMemory,
     ChunkSequence,
     Decryption,
     Transactions,
@@ -27,7 +32,10 @@ from reader.errors import CorruptError, LedgerGoneError
 from reader.model import EntryBlock, Partition, Position, TransactionId
 from reader.sources.base import PartitionEntries
 
-__all__ = ["Lookback"]
+__all__ = ["MOST_PASSED", "Lookback"]
+
+MOST_PASSED = 131_072
+"""The maximum number of chunks that a walk backwards remembers, some 500 bytes each."""
 
 
 class Lookback:
@@ -91,16 +99,25 @@ class Lookback:
             if found is not None and found.begins_before(self._end):
                 return found.before(self._end)
             if not self._walk.go_on():
-                self._walk.require_first()
-                return found.before(self._end) if found is not None else NO_CHUNKS
+                break
+        if self._walk.too_long:
+            sequence = self._walk.in_order.sequence_before(uuid, self._end)
+        else:
+            sequence = found.before(self._end) if found is not None else NO_CHUNKS
+        if not sequence:
+            self._walk.require_first()
+        return sequence
 
     def incomplete(self) -> dict[bytes, ChunkSequence]:
         """The chunked messages that have begun and are not complete yet, by uuid.
 
-        Reads all headers back to the lookback position. Raises as ``PartitionEntries.windows``.
+        Reads all headers back to the lookback position, and remembers these messages however many
+        they are. Raises as ``PartitionEntries.windows``.
         """
         while self._walk.go_on():
             pass
+        if self._walk.too_long:
+            return self._walk.in_order.incomplete_before(self._end)
         sequences = {uuid: one.before(self._end) for uuid, one in self._walk.found.items()}
         return {uuid: chunks for uuid, chunks in sequences.items() if is_incomplete(chunks)}
 
@@ -134,7 +151,10 @@ class _Found:
 
 
 class _Walk:
-    """The walk backwards. ``found``: the chunks that were passed so far, by uuid."""
+    """The walk backwards. ``found``: the chunks that were passed so far, by uuid.
+
+    ``too_long``: it has passed MOST_PASSED chunks, and has forgotten them.
+    """
 
     def __init__(
         self,
@@ -147,19 +167,26 @@ class _Walk:
         self.entries = entries
         self.found: dict[bytes, _Found] = {}
         self.partition = partition
-        self._first = first
+        self.too_long = False
+        self._end, self._first = end, first
         self._decryption = decryption
         self._first_is_there: bool | None = None
-        self._portions = self._backwards(end, first or Position(0, 0))
+        self._passed = 0
+        self._portions = self._read(forwards=False)
 
     def go_on(self) -> bool:
-        """Read one portion more; False where there is none."""
+        """Read one portion more; False where there is none, or the walk is too long."""
         portion = next(self._portions, None)
         if portion is None:
             return False
         for uuid, chunk in reversed(portion):
             self.found.setdefault(uuid, _Found()).add_earlier(chunk)
         return True
+
+    @cached_property
+    def in_order(self) -> _InOrder:
+        """The chunks that the walk may pass, in the order of the log."""
+        return _InOrder(lambda: chain.from_iterable(self._read(forwards=True)))
 
     def require_first(self) -> None:
         if self._first_is_there is None:
@@ -173,13 +200,57 @@ class _Walk:
                 "a message begins in it"
             )
 
-    def _backwards(self, end: Position, first: Position) -> Iterator[list[tuple[bytes, Chunk]]]:
+    def _read(self, *, forwards: bool) -> Iterator[list[tuple[bytes, Chunk]]]:
         transactions = Transactions(self.entries.aborted)
-        for blocks in self.entries.windows(end, first):
-            found = []
+        first = self._first or Position(0, 0)
+        for blocks in self.entries.windows(self._end, first, forwards=forwards):
+            found: list[tuple[bytes, Chunk]] = []
             for block in blocks:
                 found += chunk_headers(block, transactions, self._decryption)
+                if not forwards and self._passed + len(found) > MOST_PASSED:
+                    self.too_long = True
+                    self.found.clear()
+                    return
+            if not forwards:
+                self._passed += len(found)
             yield sorted(found, key=lambda one: _position(one[1]))
+
+
+class _InOrder:
+    """How far messages have come at a position, by all chunks before it, in the order of the log.
+
+    ``read`` begins anew. It remembers what a decoder does (``ChunkMemory``), however many chunks
+    there are.
+    """
+
+    def __init__(self, read: Callable[[], Iterator[tuple[bytes, Chunk]]]) -> None:
+        self._read = read
+        self._upto: Position | None = None
+        self._memory = ChunkMemory()
+        self._chunks: Iterator[tuple[bytes, Chunk]] = iter(())
+        self._next: tuple[bytes, Chunk] | None = None
+
+    def sequence_before(self, uuid: bytes, end: Position) -> ChunkSequence:
+        """Return how far a message has come. If positions ascend, the log is read once."""
+        if self._upto is None or end < self._upto:
+            self._chunks, self._memory = self._read(), ChunkMemory()
+            self._next = next(self._chunks, None)
+        self._upto = end
+        while self._next is not None and _position(self._next[1]) < end:
+            other, chunk = self._next
+            before, room = self._memory.get(other) or NO_CHUNKS, self._memory.has_room(chunk)
+            self._memory.put(other, add_chunk(before, chunk, has_room=room)[0])
+            self._next = next(self._chunks, None)
+        return self._memory.get(uuid) or NO_CHUNKS
+
+    def incomplete_before(self, end: Position) -> dict[bytes, ChunkSequence]:
+        """Return the messages that are incomplete, of which all are remembered, but no others."""
+        found: dict[bytes, ChunkSequence] = {}
+        for uuid, chunk in takewhile(lambda one: _position(one[1]) < end, self._read()):
+            sequence = add_chunk(found.pop(uuid, NO_CHUNKS), chunk)[0]
+            if is_incomplete(sequence):
+                found[uuid] = sequence
+        return found
 
 
 def _position(chunk: Chunk) -> Position:

@@ -374,8 +374,8 @@ class Welcoming(MemoryEntries):
 class Forward(MemoryEntries):
     """Walks from the beginning."""
 
-    def windows(self, end: Position, first: Position) -> Iterator[Any]:
-        yield from reversed(list(super().windows(end, first)))
+    def windows(self, end: Position, first: Position, *, forwards: bool = False) -> Iterator[Any]:
+        yield from reversed(list(super().windows(end, first, forwards=forwards)))
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reader.decode import NO_CHUNKS, Chunk, ChunkSequence
 from reader.errors import LedgerGoneError, UnavailableError
@@ -163,3 +167,53 @@ def test_a_broker_that_forgot_a_ledger_cannot_say_that_nothing_was_aborted() -> 
     assert entries.aborted(3, [dropped]) == {dropped}, "what it does know is right"
     with pytest.raises(LedgerGoneError):
         entries.aborted(3, [kept, dropped])
+
+
+CHUNKS = st.builds(
+    chunk, st.integers(0, 3), st.integers(2, 3), st.sampled_from(["u", "v", "w", "x"])
+)
+LEDGERS = st.lists(st.lists(st.one_of(CHUNKS, st.just(OTHER)), max_size=12), max_size=4)
+
+
+@given(LEDGERS, st.integers(0, 3), st.integers(0, 12), st.integers(1, 9))
+def test_beyond_the_bound_the_log_is_read_forwards(
+    ledgers: list[list[bytes]], ledger: int, entry: int, most: int
+) -> None:
+    """With the same answers, from any position, in any order."""
+    uuids, ends = (b"u", b"v", b"w", b"x"), [Position(ledger, entry), Position(0, 3)]
+
+    def answers() -> list[Any]:
+        whole, _ = lookback_over(*ledgers, end=ends[0])
+        asked = [whole.before(end) for end in (ends[1], ends[0], ends[1]) if end <= ends[0]]
+        found: list[Any] = [one.sequence_before(uuid) for one in asked for uuid in uuids]
+        return [*found, *(one.incomplete() for one in asked)]
+
+    with patch("reader.sources.lookback.MOST_PASSED", 1_000):
+        expected = answers()
+    with patch("reader.sources.lookback.MOST_PASSED", most):
+        assert answers() == expected
+
+
+@pytest.mark.parametrize("strays", [True, False])
+def test_what_is_remembered_of_chunks_does_not_grow_with_them(
+    monkeypatch: pytest.MonkeyPatch, strays: bool
+) -> None:
+    """A chunk whose message never began is looked for in the whole log."""
+    monkeypatch.setattr("reader.sources.lookback.MOST_PASSED", 64)
+    monkeypatch.setattr("reader.sources.base.MOST_ENTRIES", 64)
+    monkeypatch.setattr("reader.decode.chunk_sequence.MOST_OPEN", 64)
+    monkeypatch.setattr("reader.decode.chunk_sequence.MOST_OPEN_CHUNKS", 64)
+    monkeypatch.setattr("reader.decode.chunk_sequence.MOST_ENDED", 64)
+
+    def peak(n: int) -> int:
+        ledger = [chunk(int(strays), uuid=f"u{i}") for i in range(n)]
+        lookback, _ = lookback_over(ledger, end=Position(0, n))
+        tracemalloc.start()
+        assert lookback.sequence_before(b"?") == NO_CHUNKS
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(100)  # what is kept once
+    sizes = [peak(n) for n in (500, 1_000, 2_000)]
+    assert max(sizes) < 1.2 * min(sizes), sizes
