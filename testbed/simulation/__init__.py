@@ -24,7 +24,7 @@ from testbed.simulation.clock import Clock, HostClock
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
 from testbed.simulation.commits import note_commit, of_old_copy, said_of
 from testbed.simulation.effects import CrashError, Effects, FailureError, Trouble
-from testbed.simulation.entry_bytes import message_entry
+from testbed.simulation.entry_bytes import message_entry, raw_message
 from testbed.simulation.evolving_schema import (
     SchemaRegistry,
     avro_chunks,
@@ -69,5 +69,6 @@ __all__ = [
     "note_commit",
     "of_old_copy",
     "published_rows",
+    "raw_message",
     "said_of",
 ]

@@ -146,9 +146,13 @@ class AdminRest:
             "lastConfirmedEntry": _text(ml.last_confirmed),
             "currentLedgerSize": sum(len(one.data) for one in last.entries),
             "cursors": {
-                name: {"markDeletePosition": f"{ledger}:{entry - 1}"}
+                name: {
+                    "markDeletePosition": f"{ledger}:{entry - 1}",
+                    "properties": ml.properties.get(name, {}),
+                }
                 for name, (ledger, entry) in ml.cursors.items()
             },
+            "compactedLedger": _compacted(ml.compacted),
             "ledgers": [
                 {
                     "ledgerId": one.id,
@@ -193,6 +197,14 @@ class AdminRest:
 
 def _text(position: Position) -> str:
     return f"{position[0]}:{position[1]}"
+
+
+def _compacted(one: Ledger | None) -> Mapping[str, Any]:
+    if one is None:
+        return {"ledgerId": -1, "entries": -1, "size": -1}
+    size = sum(len(entry.data) for entry in one.entries)
+    shown = {"entries": len(one.entries), "size": size, "metadata": _metadata(one)}
+    return {"ledgerId": one.id, **shown}
 
 
 def _metadata(one: Ledger) -> str:

@@ -93,7 +93,12 @@ class ClusterState:
     def ledger(self, ledger_id: int) -> Ledger | None:
         """What bookies have of that id."""
         parts = (ml for topic in self.topics.values() for ml in topic.parts.values())
-        return next((one for ml in parts if (one := ml.get(ledger_id))), None)
+        for ml in parts:
+            if ml.compacted is not None and ml.compacted.id == ledger_id:
+                return ml.compacted
+            if (found := ml.get(ledger_id)) is not None:
+                return found
+        return None
 
     def _managed_ledger(self, topic: SimulatedTopic, index: int) -> ManagedLedger:
         self.made += 1
@@ -165,7 +170,8 @@ class ClusterState:
             batch=batch,
             **more,
         )
-        entry = Entry(data, tuple(values), now, published, batch, transaction, chunk)
+        key = more.get("partition_key")
+        entry = Entry(data, tuple(values), now, published, batch, transaction, chunk, key)
         position = self._append(ml, entry)
         if transaction is not None:
             ml.open.setdefault(transaction, position)

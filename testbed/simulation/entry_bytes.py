@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["marker_entry", "message_entry"]
+__all__ = ["marker_entry", "message_entry", "raw_message"]
 
 _FIELDS = {
     "producer_name": 1,
@@ -82,6 +82,12 @@ def message_entry(
         payload = compress(payload)
     fields |= more
     return _entry(fields, payload, broker_ms)
+
+
+def raw_message(position: tuple[int, int], entry: bytes) -> bytes:
+    """An entry of a compacted ledger: ``entry`` behind its position, each with its size."""
+    place = _proto(1, position[0]) + _proto(2, position[1])
+    return len(place).to_bytes(4, "big") + place + len(entry).to_bytes(4, "big") + entry
 
 
 def marker_entry(kind: int, most: int, least: int, publish_ms: int) -> bytes:

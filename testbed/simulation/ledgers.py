@@ -26,6 +26,7 @@ class Entry:
     batch: bool = False
     transaction: int | None = None
     chunk: tuple[bytes, int, int] | None = None
+    key: bytes | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +54,8 @@ class ManagedLedger:
     ``recovering_ms``: until then the transaction buffer is not ready. ``added``: entries since the
     last of ``loads``. ``held``: whether the hold was ever there.
     ``listed``: entries by ledger, as an offloader was first told since it was cleared.
+    ``compacted``: the compacted ledger, if there is one, and ``compacted_from``: the entries that
+    it has, by their position.
 
     By what commits said of it in this life: ``watermark``, and ``lookback``, where the first
     message begins that is waited for; ``expected``: the ledger that was to be the next;
@@ -80,6 +83,8 @@ class ManagedLedger:
     lookback: Position | None = None
     expected: int | None = None
     stepped_over: int | None = None
+    compacted: Ledger | None = None
+    compacted_from: dict[Position, Entry] = field(default_factory=dict)
     given_up: dict[Position, int] = field(default_factory=dict)
     overdue: set[bytes] = field(default_factory=set)
     broken: set[bytes] = field(default_factory=set)

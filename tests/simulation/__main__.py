@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tests.simulation.compacted.view_histories import draw_view
 from tests.simulation.liveness.run import late_topics
 from tests.simulation.run import run_many, shortest
 from tests.simulation.steps import draw
@@ -19,9 +20,10 @@ def main() -> None:
     parser.add_argument("--failures", type=int, default=5, help="end after so many")
     parser.add_argument("--without", default="", help="kinds of steps, separated by commas")
     parser.add_argument("--streams", action="store_true", help="histories with a stream")
+    parser.add_argument("--views", action="store_true", help="histories of a compacted view")
     parser.add_argument("--liveness", action="store_true", help="of the scheduler alone")
     options = parser.parse_args()
-    drawn = draw_stream if options.streams else draw
+    drawn = draw_stream if options.streams else draw_view if options.views else draw
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from tests.simulation.compacted.view_kinds import VIEW_KINDS
 from tests.simulation.kinds import KINDS
 from tests.simulation.recipes import RECIPES, skeleton
 from tests.simulation.streams.stream_kinds import STREAM_KINDS
@@ -14,12 +15,13 @@ from tests.simulation.world import Settings, World, new_world
 __all__ = ["History", "Step", "draw", "run"]
 
 _WITH_RECIPE = 0.4
-_DO = {name: do for name, (_, do) in KINDS.items()} | STREAM_KINDS
+_DO = {name: do for name, (_, do) in KINDS.items()} | STREAM_KINDS | VIEW_KINDS
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done (``KINDS``, ``STREAM_KINDS``), and two numbers that choose what with."""
+    """What is done (``KINDS``, and those of streams and views), and two numbers that choose what
+    with."""
 
     kind: str
     a: int = 0

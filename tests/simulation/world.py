@@ -120,6 +120,7 @@ class World:
         self.counts: dict[str, int] = {}
         self.pinned: list[Pinned] = []
         self.stream: SimulatedStream | None = None
+        self.views: list[object] = []
         self.foreign = False
         self.expired_before: int | None = None
         self.rounds = 0

@@ -18,7 +18,15 @@ from reader.sources import RowFormat, read_splits
 from reader.sources.delta import ColdFiles, read_cold
 from testbed.simulation import Row, RowKind, SchemaRegistry, life_of, message_of
 
-__all__ = ["METADATA", "PinnedQuery", "count", "pin", "rows_of"]
+__all__ = [
+    "METADATA",
+    "PinnedQuery",
+    "count",
+    "pin",
+    "read_cold_files",
+    "rows_of",
+    "with_value",
+]
 
 _PLACE = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
 METADATA = (*_PLACE, "__publishTime", "__schemaVersion", "__error", "__rescued")
@@ -52,7 +60,7 @@ class PinnedQuery:
                 clients, replace(again, version=None), self.names, self.predicates, describe=False
             )
         columns = pa.schema([snapshot.columns.field(name) for name in self.names])
-        batches = list(_cold(clients, self.plan, columns))
+        batches = list(read_cold_files(clients, self.plan, columns))
         form = RowFormat.of(clients.settings, hot.snapshot, columns)
         batches += read_splits(clients, hot.splits, form)
         schema = clients.state.topics[snapshot.topic.full_name].schema  # type: ignore[attr-defined]
@@ -74,7 +82,7 @@ def pin(
     predicates: Sequence[Predicate] = ()
     if published_from is not None:
         predicates = (Predicate("__publishTime", ">=", (published_from,)),)
-    snapshot = _with_value(take_snapshot(clients, topic, tiers=tiers))
+    snapshot = with_value(take_snapshot(clients, topic, tiers=tiers))
     plan = make_plan(clients, snapshot, _names(snapshot), predicates)
     return PinnedQuery(plan, to_token(snapshot) if token else None, tuple(predicates))
 
@@ -83,7 +91,7 @@ def _names(snapshot: Snapshot) -> tuple[str, ...]:
     return *METADATA, *snapshot.fields.names
 
 
-def _with_value(snapshot: Snapshot) -> Snapshot:
+def with_value(snapshot: Snapshot) -> Snapshot:
     """A topic without schema and table has its column all the same."""
     if "value" in snapshot.fields.names:
         return snapshot
@@ -98,10 +106,11 @@ def count(clients: Clients, topic: Topic) -> int:
     form = RowFormat(snapshot.fields, snapshot.schemas, nothing)
     found = plan.counted
     found += sum(int(b.num_rows) for b in read_splits(clients, plan.splits, form))
-    return found + sum(int(b.num_rows) for b in _cold(clients, plan, nothing))
+    return found + sum(int(b.num_rows) for b in read_cold_files(clients, plan, nothing))
 
 
-def _cold(clients: Clients, plan: Plan, columns: pa.Schema) -> list[pa.RecordBatch]:
+def read_cold_files(clients: Clients, plan: Plan, columns: pa.Schema) -> list[pa.RecordBatch]:
+    """Return the rows of the files that a plan reads. Raises PulsarLakeError."""
     if not any(one.read for one in plan.cold):
         return []
     _, directory = clients.storage.directory(plan.topic)
