@@ -2,11 +2,12 @@
 
     conversion         what a topic's turn wants converted, and what comes of it: values
     due_segments       what is due: as segments and splits to read, as ledgers that a commit lists
-    jobs               conversions of many topics as few Spark jobs
+    jobs               conversions of many topics as few Spark jobs, and the workers that run them
+    job_rules          which packs go into the next job, and how long each may take
     spark_job          one job: its tasks, and what came of each conversion
     job_progress       how far a job is, told while it runs
     job_results        its results, with little work for Spark's JVM
-    pack_task          what runs in a task: one pack of splits to one file
+    pack_task          what runs in a task: packs of splits, each to one file
     worker_daemon      what Spark forks the tasks' Python processes from
     stored_entries     a partition's entries, from the bookies or through the broker
     incomplete_chunks  chunked messages that a commit leaves incomplete
@@ -19,7 +20,14 @@ Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``,
 from __future__ import annotations
 
 from offloader.convert.chunk_rows import unfinished_rows
-from offloader.convert.conversion import Conversion, ConversionSpec, ConvertedPack, Pack, plan_packs
+from offloader.convert.conversion import (
+    Conversion,
+    ConversionSpec,
+    ConvertedPack,
+    Pack,
+    SlowError,
+    plan_packs,
+)
 from offloader.convert.incomplete_chunks import (
     ChunkSequences,
     begins_at,
@@ -39,6 +47,7 @@ __all__ = [
     "ConversionSpec",
     "ConvertedPack",
     "Pack",
+    "SlowError",
     "Source",
     "begins_at",
     "convert",

@@ -6,11 +6,12 @@ of different names, and only the one whose result reached the driver can be comm
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from offloader.convert.incomplete_chunks import ChunkSequences
-from offloader.model import TaskCallback, WrittenFile
+from offloader.model import TaskCallback, Workers, WrittenFile
 from reader.config import ReadConfig
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Split, Topic
@@ -23,6 +24,10 @@ __all__ = [
     "ConversionSpec",
     "ConvertedPack",
     "Pack",
+    "PackOutcome",
+    "SlowError",
+    "SlowPack",
+    "pack_bytes",
     "plan_packs",
 ]
 
@@ -41,11 +46,23 @@ class ConversionSpec:
 class ConvertedPack:
     """What came of one pack: a file, if there was any row, and the ``partition``'s chunked messages
     as it left them: the chunks of those that are incomplete, or that ended with a chunk of another
-    pack that stayed encrypted."""
+    pack that stayed encrypted. ``slow``: it took much longer than packs of its size do."""
 
     partition: Partition
     file: WrittenFile | None
     chunks: ChunkSequences
+    slow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPack:
+    """A pack that was given up after ``seconds``, because others wait for the worker."""
+
+    seconds: float
+
+
+class SlowError(Exception):
+    """A conversion was given up because it is slow. ``Workers.SLOW`` give it the time it needs."""
 
 
 Pack = tuple[Split, ...]
@@ -56,22 +73,33 @@ Pack = tuple[Split, ...]
 class Conversion:
     """What the turn of one topic wants converted.
 
-    ``suspect``: its last turn failed. ``begun`` is called when the job starts that it is part of.
+    ``workers``: who converts it. ``patience``: seconds after which each of its packs is given up.
+    ``begun`` is called when the first job starts that has a part of
+    it.
     """
 
     spec: ConversionSpec
     packs: tuple[Pack, ...]
-    suspect: bool = False
+    workers: Workers = Workers.HEALTHY
+    patience: float = math.inf
     begun: Callable[[], None] = lambda: None
     progress: TaskCallback = lambda done, total: None
 
     @property
     def bytes(self) -> int:
-        return sum(split.bytes for pack in self.packs for split in pack)
+        return sum(map(pack_bytes, self.packs))
 
 
-ConversionOutcome = tuple[ConvertedPack, ...] | PulsarLakeError
-"""What came of one conversion: its packs' results in their order, or why there are none."""
+PackOutcome = ConvertedPack | PulsarLakeError | SlowPack | None
+"""What came of one pack: its result, why there is none, or None if it was not begun."""
+
+ConversionOutcome = tuple[PackOutcome, ...]
+"""What came of a conversion's packs in a job, in their order."""
+
+
+def pack_bytes(pack: Pack) -> int:
+    """Return how many bytes BookKeeper stores of a pack."""
+    return sum(split.bytes for split in pack)
 
 
 def plan_packs(splits: Sequence[Split], target_bytes: int) -> tuple[Pack, ...]:

@@ -6,13 +6,23 @@ topic's failure, and the files of the others are good.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from offloader.convert.conversion import ConversionSpec, ConvertedPack, Pack
+from offloader.convert.conversion import (
+    ConversionSpec,
+    ConvertedPack,
+    Pack,
+    PackOutcome,
+    SlowPack,
+    pack_bytes,
+)
+from offloader.convert.job_rules import is_slow
 from offloader.model import WrittenFile
 from offloader.parquet import data_file, write_file
 from reader.clients import Clients, process_clients
@@ -28,12 +38,45 @@ from reader.model import Partition, Position, Split
 from reader.sources import read_splits
 from reader.storage import Storage
 
-__all__ = ["convert_pack", "try_pack", "write_rows"]
+__all__ = [
+    "BEGIN_SECONDS",
+    "convert_pack",
+    "run_packs",
+    "try_pack",
+    "write_rows",
+]
 
 _TRIES = 4
 
 _SLOW_SECONDS = 10.0
 """A pack is tried only twice if that takes so long: a server is silent, and the turn is retried."""
+
+BEGIN_SECONDS = 10.0
+"""A task begins no further pack after that: it would keep the results of its job waiting."""
+
+
+class _OutOfPatienceError(Exception):
+    """The pack takes longer than it may."""
+
+
+def run_packs(
+    packs: Iterable[tuple[ConversionSpec, Pack]],
+    *,
+    patience: float,
+    clients: Clients | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[PackOutcome]:
+    """Yield what comes of each pack of one task; None for those that are not begun.
+
+    ``patience``: of each pack, see ``try_pack``.
+    """
+    began, begun = clock(), 0
+    for spec, splits in packs:
+        if begun and clock() - began > BEGIN_SECONDS:
+            yield None
+            continue
+        begun += 1
+        yield try_pack(spec, splits, clients, clock, patience=patience)
 
 
 def try_pack(
@@ -41,12 +84,26 @@ def try_pack(
     splits: Pack,
     clients: Clients | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> ConvertedPack | PulsarLakeError:
-    """``convert_pack``, or what it failed with the last time. ``clock``: seconds, monotonic."""
+    *,
+    patience: float = math.inf,
+) -> ConvertedPack | PulsarLakeError | SlowPack:
+    """``convert_pack``, or what it failed with the last time.
+
+    ``clock``: seconds, monotonic. ``patience``: seconds after which the pack is given up, once it
+    has the next rows.
+    """
     began = clock()
+
+    def check() -> None:
+        if clock() - began > patience:
+            raise _OutOfPatienceError
+
     for tries in range(1, _TRIES + 1):
         try:
-            return convert_pack(spec, splits, clients)
+            done = convert_pack(spec, splits, clients, check)
+            return replace(done, slow=is_slow(clock() - began, pack_bytes(splits)))
+        except _OutOfPatienceError:
+            return SlowPack(clock() - began)
         except (ConfigurationError, UnsupportedError) as error:
             return error
         except PulsarLakeError as error:
@@ -59,13 +116,19 @@ def try_pack(
 
 
 def convert_pack(
-    spec: ConversionSpec, splits: Pack, clients: Clients | None = None
+    spec: ConversionSpec,
+    splits: Pack,
+    clients: Clients | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> ConvertedPack:
-    """Write the rows of ``splits`` as one file. ``clients``: if not those of this process."""
+    """Write the rows of ``splits`` as one file. ``clients``: if not those of this process.
+
+    ``check`` is called when there are rows; what it raises ends the conversion.
+    """
     first = splits[0]
     chunks = ChunkMemory()
     clients = clients or process_clients(spec.settings)
-    rows = _batches(clients, spec, splits, chunks)
+    rows = _batches(clients, spec, splits, chunks, check)
     file = write_rows(clients.storage, spec, first.partition, first.ledger_id, rows)
     begin = Position(first.ledger_id, first.first_entry)
     plaintext = spec.settings.encryption.store_plaintext
@@ -105,6 +168,7 @@ def _batches(
     spec: ConversionSpec,
     splits: Sequence[Split],
     chunks: ChunkMemory,
+    check: Callable[[], None],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     for batch in read_splits(
         clients,
@@ -114,6 +178,7 @@ def _batches(
         decrypt=spec.settings.encryption.store_plaintext,
         chunks=chunks,
     ):
+        check()
         yield from _by_ledger(batch)
 
 

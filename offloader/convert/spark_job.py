@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from offloader import killpoint
@@ -16,13 +17,15 @@ from offloader.convert.conversion import (
     Conversion,
     ConversionOutcome,
     ConversionSpec,
-    ConvertedPack,
     Pack,
+    PackOutcome,
+    pack_bytes,
 )
 from offloader.convert.job_progress import JobProgress
 from offloader.convert.job_results import collect, keep_classes
-from offloader.convert.pack_task import try_pack
-from reader.errors import PulsarLakeError
+from offloader.convert.job_rules import PACK_COST
+from offloader.convert.pack_task import run_packs
+from offloader.model import Workers
 from spark_ext.session.errors import error_of
 
 if TYPE_CHECKING:
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["convert", "share_out"]
 
 _ALONE_BYTES = 32 << 20
-_PACK_COST = 1 << 20  # what a pack costs besides its bytes, in bytes
 
 
 def convert(
@@ -43,15 +45,16 @@ def convert(
 ) -> list[ConversionOutcome]:
     """Run the conversions as one Spark job; what came of each, in their order.
 
-    ``pool``: Spark's scheduler pool, where jobs run side by side. Raises what the whole job failed
-    with, the tasks' own error if there is one, once Spark has given up retrying.
+    All of them are for the same ``Workers``. ``pool``: Spark's scheduler pool, where jobs run side
+    by side. Raises what the whole job failed with, the tasks' own error if there is one, once Spark
+    has given up retrying.
     """
     for conversion in conversions:
         conversion.begun()
     cores = context.defaultParallelism
-    retries = conversions[0].suspect
-    # A task that waits for a silent server occupies a core: the others are for healthy topics.
-    tasks = share_out(conversions, cores, most=max(1, cores // 2) if retries else None)
+    workers = conversions[0].workers
+    limited = workers is not Workers.HEALTHY
+    tasks = share_out(conversions, cores, most=workers.slots(cores) if limited else None)
     named = [str(one.spec.topic) for one in conversions]
     group = f"pulsar-lake-{uuid.uuid4().hex}"
     about = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
@@ -59,7 +62,8 @@ def convert(
     context.setLocalProperty("spark.scheduler.pool", pool or None)  # type: ignore[arg-type]
     keep_classes(context)
     work = [[(*one, conversions[one[0]].spec) for one in task] for task in tasks]
-    run = context.parallelize(work, len(work)).map(_run_task)
+    run_task = partial(_run_task, patience=conversions[0].patience)
+    run = context.parallelize(work, len(work)).map(run_task)
 
     def progress(done: int, total: int) -> None:
         for conversion in conversions:
@@ -75,15 +79,16 @@ def convert(
     reached("files-written")
     results = {(number, pack): result for task in done for number, pack, result in task}
     return [
-        _outcome([results[number, pack] for pack in range(len(conversion.packs))])
+        tuple(results[number, pack] for pack in range(len(conversion.packs)))
         for number, conversion in enumerate(conversions)
     ]
 
 
 def _run_task(
-    task: Sequence[tuple[int, int, Pack, ConversionSpec]],
-) -> list[tuple[int, int, ConvertedPack | PulsarLakeError]]:
-    return [(number, pack, try_pack(spec, splits)) for number, pack, splits, spec in task]
+    task: Sequence[tuple[int, int, Pack, ConversionSpec]], *, patience: float
+) -> list[tuple[int, int, PackOutcome]]:
+    outcomes = run_packs(((spec, splits) for *_, splits, spec in task), patience=patience)
+    return [(one[0], one[1], outcome) for one, outcome in zip(task, outcomes, strict=True)]
 
 
 def share_out(
@@ -95,7 +100,7 @@ def share_out(
     Of each pack: (its conversion's place in ``conversions``, its place in that, its splits).
     """
     packs = [
-        (sum(split.bytes for split in splits), number, pack, splits)
+        (pack_bytes(splits), number, pack, splits)
         for number, conversion in enumerate(conversions)
         for pack, splits in enumerate(conversion.packs)
     ]
@@ -111,11 +116,5 @@ def share_out(
             continue
         load, chosen = filled[0]
         bins[chosen].append((number, pack, splits))
-        heapq.heapreplace(filled, (load + size + _PACK_COST, chosen))
+        heapq.heapreplace(filled, (load + size + PACK_COST, chosen))
     return tasks + [one for one in bins if one]
-
-
-def _outcome(results: Sequence[ConvertedPack | PulsarLakeError]) -> ConversionOutcome:
-    good = [one for one in results if isinstance(one, ConvertedPack)]
-    bad = [one for one in results if isinstance(one, PulsarLakeError)]
-    return bad[0] if bad else tuple(good)

@@ -11,7 +11,7 @@
     patterns            names with wildcards, and which settings hold for a topic (pure)
     retry_policy        how often what failed is tried again, and after which pauses
     stopping            StoppedError: the daemon ends before it came to that
-    turn                what a turn comes to: its commit, the moves of its holds; its phases
+    turn                what a turn comes to: its commit, moves of its holds; its phases; Workers
 
 Nothing here does anything: no I/O (but a line in Python's log), no thread, no clock. Imports
 ``config`` and ``reader``.
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from offloader.model.backlogs import Backlog, TopicBacklog
 from offloader.model.byte_sizes import size_text
-from offloader.model.due import COMMIT_BYTES, Due, Trigger
+from offloader.model.due import COMMIT_BYTES, SLOW_COMMIT_BYTES, Due, Trigger
 from offloader.model.files import LedgerRows, WrittenFile
 from offloader.model.iceberg_result import IcebergLag, IcebergResult
 from offloader.model.listening import listener
@@ -30,12 +30,13 @@ from offloader.model.observation import Discovery, Observation, TopicState
 from offloader.model.patterns import is_enabled, is_pattern, matches, settings_of
 from offloader.model.retry_policy import COMMIT_RETRIES, CommitRetries, back_off
 from offloader.model.stopping import StoppedError
-from offloader.model.turn import PHASES, Committed, Release, TaskCallback, Turn
+from offloader.model.turn import PHASES, Committed, Release, TaskCallback, Turn, Workers
 
 __all__ = [
     "COMMIT_BYTES",
     "COMMIT_RETRIES",
     "PHASES",
+    "SLOW_COMMIT_BYTES",
     "Backlog",
     "CommitRetries",
     "Committed",
@@ -53,6 +54,7 @@ __all__ = [
     "TopicState",
     "Trigger",
     "Turn",
+    "Workers",
     "WrittenFile",
     "back_off",
     "is_enabled",

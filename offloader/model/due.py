@@ -8,13 +8,16 @@ from typing import Literal
 from reader.model import Partition
 from reader.pulsar import LedgerInfo
 
-__all__ = ["COMMIT_BYTES", "Due", "Trigger"]
+__all__ = ["COMMIT_BYTES", "SLOW_COMMIT_BYTES", "Due", "Trigger"]
 
 Trigger = Literal["now", "size", "age", "chunks"]
 
 COMMIT_BYTES = 4 << 30
 """One commit takes about so many stored bytes: a long backlog makes progress as it goes, and a
 failure or a stop costs at most this much work."""
+
+SLOW_COMMIT_BYTES = 256 << 20
+"""The same of a slow topic: other slow topics wait, and its files must not be too old."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """Slots for turns, by kind of turn, and which ready topic gets the next free slot. Pure.
 
 1. Each kind of turn has a lane with slots of its own. A topic whose last turn failed is in a lane
-   for retries, so a failing topic occupies no slot of a healthy topic.
+   for retries, and a topic whose last conversion was slow in a lane for slow topics
+   (``Workers``), so such a topic occupies no slot of a healthy topic.
 2. The topic of the highest rank starts first. Every fourth start of a lane goes to the topic that
    has been ready for longest, so each ready topic starts within four times as many starts as
    topics were ready before it.
-3. A lane for retries grows by one slot with each success and shrinks to its fewest slots with each
-   failure. Retries after an outage double with each generation, and topics that keep failing
-   occupy few threads and connections.
+3. A lane for retries or slow topics grows by one slot with each success and shrinks to its fewest
+   slots with each failure. Retries after an outage double with each generation, and topics that
+   keep failing occupy few threads and connections.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
+from offloader.model import Workers
+
 __all__ = ["LANES", "Lane", "TurnKind", "new_lanes"]
 
 _FOR_THE_LONGEST = 4
@@ -25,18 +28,19 @@ T = TypeVar("T")
 
 
 class TurnKind(NamedTuple):
-    """``observes``: the turn takes a new topic's hold and converts nothing. ``retries``: the
-    topic's last turn failed."""
+    """``observes``: the turn takes a new topic's hold and converts nothing. ``workers``: who
+    converts the topic."""
 
     observes: bool
-    retries: bool
+    workers: Workers
 
 
 LANES = {
-    TurnKind(observes=True, retries=False): (32, 32),
-    TurnKind(observes=False, retries=False): (32, 32),
-    TurnKind(observes=True, retries=True): (8, 32),
-    TurnKind(observes=False, retries=True): (2, 32),
+    TurnKind(observes=True, workers=Workers.HEALTHY): (32, 32),
+    TurnKind(observes=False, workers=Workers.HEALTHY): (32, 32),
+    TurnKind(observes=True, workers=Workers.RETRIES): (8, 32),
+    TurnKind(observes=False, workers=Workers.RETRIES): (2, 32),
+    TurnKind(observes=False, workers=Workers.SLOW): (2, 8),
 }
 """The fewest and the most slots of each lane."""
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from offloader.config import OffloadConfig
-from offloader.model import Observation, TopicBacklog, back_off, settings_of
+from offloader.model import Observation, TopicBacklog, Workers, back_off, settings_of
 from offloader.schedule.lanes import TurnKind
 from offloader.schedule.newest_backlog import newest_backlog
 from offloader.schedule.next_turn import next_turn, share
@@ -43,8 +43,8 @@ class QueuedTopic:
     a partition. ``began_at``: when the running turn began. ``backlog``: the
     newest that is known, of a turn or by whoever has looked since. ``counts``: bytes that brokers
     counted last; None: nothing yet. ``written``: what they counted since the backlog was listed.
-    ``unheld``: by what brokers say, the hold is missing. ``served``: the settings include the
-    topic; else it is here for a request alone.
+    ``slow``: its last conversion was. ``unheld``: by what brokers say, the hold is missing.
+    ``served``: the settings include the topic; else it is here for a request alone.
     """
 
     topic: Topic
@@ -59,6 +59,7 @@ class QueuedTopic:
     written: dict[str, int] = field(default_factory=dict)
     unheld: bool = False
     more: bool = False
+    slow: bool = False
     running: bool = False
     requested: bool = False
     failures: int = 0
@@ -68,7 +69,10 @@ class QueuedTopic:
     @property
     def kind(self) -> TurnKind:
         """The kind of its next turn."""
-        return TurnKind(observes=self.observation is None, retries=self.failures > 0)
+        observes = self.observation is None
+        if self.slow and not observes:
+            return TurnKind(observes, Workers.SLOW)
+        return TurnKind(observes, Workers.RETRIES if self.failures else Workers.HEALTHY)
 
     def share(self, now: float) -> float:
         """How close it is to its limit; a new topic is closest."""
@@ -212,17 +216,24 @@ class TopicQueue:
         queued.written = {}
 
     def done(
-        self, queued: QueuedTopic, observation: Observation, *, more: bool, now: float
+        self,
+        queued: QueuedTopic,
+        observation: Observation,
+        *,
+        more: bool,
+        slow: bool | None = None,
+        now: float,
     ) -> None:
-        """Its turn went well; ``more``: there is work left that is due."""
-        kind = queued.kind
+        """Its turn went well; ``more``: there is work left that is due. ``slow``: see ``Turn``."""
+        kind, retried = queued.kind, queued.failures > 0
+        queued.slow = queued.slow if slow is None else slow
         queued.running, queued.failures = False, 0
         queued.observation, queued.more = observation, more
         queued.observed_at = queued.began_at
         backlog = queued.backlog = newest_backlog(queued.backlog, observation.backlog)
         queued.partitions |= {one.partition.full_name for one in backlog.partitions}
         self._forget(queued)
-        if kind.retries:
+        if retried:
             self._bring_forward(kind, now)
 
     def _bring_forward(self, kind: TurnKind, now: float) -> None:

@@ -10,6 +10,7 @@ One loop, in the caller's thread (``run``):
 3. A topic has one turn at a time. Turns of different topics run side by side, and meet only where
    their ledgers are converted (``convert/jobs.py``).
 4. A topic that fails is retried after a growing pause, in slots that healthy topics do not use.
+   So has a topic its turns whose last conversion was slow (``Workers``).
 5. All pauses are counted by a monotonic clock. The host's clock is for people alone.
 """
 
@@ -29,6 +30,7 @@ from offloader.model import (
     TopicBacklog,
     TopicState,
     Turn,
+    Workers,
     listener,
 )
 from offloader.schedule.lanes import LANES, Lane, TurnKind, new_lanes
@@ -52,7 +54,7 @@ _WAKE_SECONDS = 0.5
 class TurnEngine(Protocol):
     """What gives one topic one turn (``TopicOffloader``); called from many threads."""
 
-    def turn(self, topic: Topic, *, now: bool, suspect: bool, progress: TaskCallback) -> Turn:
+    def turn(self, topic: Topic, *, now: bool, workers: Workers, progress: TaskCallback) -> Turn:
         """One commit of what is due, if anything is; raises what it failed with."""
         ...
 
@@ -290,7 +292,7 @@ class Scheduler:
             for one in requests:
                 one.moved(done, total)
 
-        return self._engine.turn(queued.topic, now=now, suspect=kind.retries, progress=progress)
+        return self._engine.turn(queued.topic, now=now, workers=kind.workers, progress=progress)
 
     def _take_back(
         self,
@@ -304,8 +306,10 @@ class Scheduler:
         if isinstance(result, Turn):
             if not result.more:
                 self._drop(queued, requests)
-            self._queue.done(queued, result.observation, more=result.more, now=now)
-            if result.more or queued.requested or kind.retries:
+            self._queue.done(
+                queued, result.observation, more=result.more, slow=result.slow, now=now
+            )
+            if result.more or queued.requested or kind.workers is not Workers.HEALTHY:
                 self._order_at = -math.inf
         else:
             self._drop(queued, requests)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -45,7 +45,14 @@ from reader.table import TopicTable
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["ConversionStep"]
+__all__ = ["ConversionStep", "Converted"]
+
+
+class Converted(NamedTuple):
+    """``addition``: what to commit; None where that is nothing. ``slow``: see ``Turn``."""
+
+    addition: Addition | None
+    slow: bool
 
 
 class ConversionStep:
@@ -69,12 +76,11 @@ class ConversionStep:
         self._timer = timer
         self._left = LeftMemory()
 
-    def convert(
-        self, held: HeldTopic, dues: Sequence[Due], options: TurnOptions
-    ) -> Addition | None:
-        """Write the files of ``dues``; what to commit. None where that is nothing.
+    def convert(self, held: HeldTopic, dues: Sequence[Due], options: TurnOptions) -> Converted:
+        """Write the files of ``dues``.
 
-        Raises StoppedError if it was stopped before it began, and what the tasks failed with.
+        Raises StoppedError if the offloader stops first, SlowError if it was given up because it
+        is slow, and what the tasks failed with.
         """
         topic, table = held.topic, held.table
         settings = settings_of(self._config, topic)
@@ -107,9 +113,10 @@ class ConversionStep:
             if advance.forward:
                 advances.append(advance)
                 files += rescued
+        slow = any(pack.slow for pack in converted)
         if not advances:
-            return None
-        return Addition(
+            return Converted(None, slow)
+        addition = Addition(
             topic=topic,
             advances=tuple(advances),
             files=tuple(files),
@@ -129,6 +136,7 @@ class ConversionStep:
             max_age_ms=max_file_age_ms(settings),
             partitions={one.index: held.listed[one].created_at for one in held.listed},
         )
+        return Converted(addition, slow)
 
     @cached_property
     def _cluster(self) -> str:
@@ -147,7 +155,7 @@ class ConversionStep:
         timer = self._timer
         times = [timer.now()]
 
-        def begun() -> None:  # once more where the job is tried again
+        def begun() -> None:
             times.append(timer.now())
             timer.took("wait", times[-1] - times[-2])
             self._say(_begin(spec.topic, dues))
@@ -155,7 +163,7 @@ class ConversionStep:
         conversion = Conversion(
             spec=spec,
             packs=packs,
-            suspect=options.suspect,
+            workers=options.workers,
             begun=begun,
             progress=options.progress,
         )

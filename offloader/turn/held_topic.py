@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from offloader.model import TaskCallback
+from offloader.model import TaskCallback, Workers
 from reader.model import Partition, Position, Topic
 from reader.plan import DataLoss
 from reader.pulsar import PartitionLedgers
@@ -19,7 +19,7 @@ class TurnOptions:
     """How a turn is to be done: see ``TopicOffloader.turn``."""
 
     now: bool
-    suspect: bool
+    workers: Workers
     progress: TaskCallback
 
 

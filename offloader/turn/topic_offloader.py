@@ -17,8 +17,10 @@ from offloader import killpoint
 from offloader.commit import Addition, Advance, ExternalCommits
 from offloader.commit.append import append
 from offloader.config import OffloadConfig
-from offloader.convert import ConversionJobs, convert
+from offloader.convert import ConversionJobs, SlowError, convert
 from offloader.model import (
+    COMMIT_BYTES,
+    SLOW_COMMIT_BYTES,
     Committed,
     Due,
     Observation,
@@ -27,13 +29,14 @@ from offloader.model import (
     TaskCallback,
     TopicBacklog,
     Turn,
+    Workers,
     listener,
     settings_of,
 )
 from offloader.schedule.policy import due, opened_at, overdue, within
 from offloader.subscription import GapTracker, RetentionChecks, TopicKinds
 from offloader.turn.chunk_timeouts import ChunkTimeouts
-from offloader.turn.conversion_step import ConversionStep
+from offloader.turn.conversion_step import ConversionStep, Converted
 from offloader.turn.held_topic import HeldTopic, TurnOptions
 from offloader.turn.holding import Holding
 from offloader.turn.observing import observation_of
@@ -108,7 +111,10 @@ class TopicOffloader:
         self._external = ExternalCommits(self._storage)
         self._timeouts = ChunkTimeouts(clients, config.source)
         self.jobs = jobs or ConversionJobs(
-            context, partial(convert, reached=reached), linger=linger
+            context,
+            partial(convert, reached=reached),
+            linger=linger,
+            cores=lambda spark: spark.defaultParallelism,
         )
         self._conversion = ConversionStep(
             clients, config, self.jobs, self._timeouts, say=say, timer=self._timer
@@ -121,19 +127,19 @@ class TopicOffloader:
         topic: Topic,
         *,
         now: bool = False,
-        suspect: bool = False,
+        workers: Workers = Workers.HEALTHY,
         progress: TaskCallback = lambda done, total: None,
     ) -> Turn:
         """One commit of what is due, if anything is, and the release of what is settled.
 
-        ``now``: all sealed ledgers are due, whatever the settings say. ``suspect``:
-        see ``Conversion``. A partition whose transactions a broker is recovering has
+        ``now``: all sealed ledgers are due, whatever the settings say. ``workers``:
+        who converts it. A partition whose transactions a broker is recovering has
         nothing due; the turn that is left with these alone raises UnavailableError. Raises
         StoppedError if it was stopped before its conversion
         began, CommitConflictError where other offloaders were first again and again, and what
         Pulsar, the tasks or the storage failed with.
         """
-        options = TurnOptions(now, suspect, progress)
+        options = TurnOptions(now, workers, progress)
         for left in reversed(range(_PLANS)):
             try:
                 return self._turn(topic, options)
@@ -207,7 +213,9 @@ class TopicOffloader:
         # 2. Released is what an earlier commit has had in the log for its grace.
         released, wait = self._release(held)
         dues = self._due(held, options.now)
-        chosen = within(dues)
+        chosen = within(
+            dues, SLOW_COMMIT_BYTES if options.workers is Workers.SLOW else COMMIT_BYTES
+        )
         if not chosen:
             refuse_recovering(held.listed)  # what was asked for may be in there
             return Turn(topic, None, released, False, self._observation(held, release_in=wait))
@@ -215,10 +223,15 @@ class TopicOffloader:
             self._holding.require_unclaimed(topic, held.listed)
         began = self._timer.now()
         # 3. Files, which nothing refers to yet.
-        addition = self._converted(held, chosen, options)
+        try:
+            addition, slow = self._converted(held, chosen, options)
+        except SlowError as error:
+            self._say(f"{topic}: {error}: slow topics are converted beside the others from now on")
+            seen = self._observation(held, release_in=wait)
+            return Turn(topic, None, released, more=True, observation=seen, slow=True)
         if addition is None:  # the log completes the messages that were to be given up
             seen = self._observation(held, release_in=wait)
-            return Turn(topic, None, released, held.recovering, seen)
+            return Turn(topic, None, released, held.recovering, seen, slow)
         # 4. The commit, on top of the very table that was planned on.
         with self._timer.phase("commit"):
             after = append(
@@ -238,7 +251,7 @@ class TopicOffloader:
         observation = self._observation(held, (after, addition), release_in=wait or grace)
         more = sum(len(one.ledgers) for one in chosen) < sum(len(one.ledgers) for one in dues)
         more = more or at_once is None or held.recovering
-        return Turn(topic, committed, released + (at_once or ()), more, observation)
+        return Turn(topic, committed, released + (at_once or ()), more, observation, slow)
 
     def _left_out(self, topic: Topic, note: str) -> Turn:
         """The turn of a topic that is not offloaded, and has no hold."""
@@ -246,9 +259,7 @@ class TopicOffloader:
         nothing = TopicBacklog(at=at, asked=now, read=now, version=None, partitions=())
         return Turn(topic, None, (), False, Observation(at, nothing, notes=(note,)))
 
-    def _converted(
-        self, held: HeldTopic, chosen: Sequence[Due], options: TurnOptions
-    ) -> Addition | None:
+    def _converted(self, held: HeldTopic, chosen: Sequence[Due], options: TurnOptions) -> Converted:
         """What to commit. Raises what the conversion failed with, unless another offloader has
         committed the same meanwhile, and so let go of what was to be read: CommitConflictError.
         """

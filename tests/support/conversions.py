@@ -28,6 +28,7 @@ class InThreadJobs(ConversionJobs[Any]):
             outcome = try_pack(conversion.spec, pack, self._clients)
             if isinstance(outcome, PulsarLakeError):
                 raise outcome
+            assert isinstance(outcome, ConvertedPack)
             found.append(outcome)
         return tuple(found)
 

@@ -17,20 +17,22 @@ from typing import Any
 from unittest.mock import patch
 
 from offloader.config import OffloadConfig
-from offloader.convert.jobs import WORKERS
-from offloader.model import Discovery, Observation, TaskCallback, Turn
+from offloader.convert.job_rules import PATIENCE_SECONDS
+from offloader.model import Discovery, Observation, TaskCallback, Turn, Workers
 from offloader.schedule import Scheduler, TopicQueue
 from offloader.schedule.lanes import LANES, TurnKind
 from offloader.schedule.queue import QueuedTopic
+from reader.bookkeeper.pool import SilentBookies
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
 from tests.simulation.liveness.conversions import (
     CORES,
     SILENT_SECONDS,
+    ConversionResult,
     ModelledJobs,
     WaitingConversion,
 )
-from tests.simulation.liveness.servers import Outage, Server, draw_server
+from tests.simulation.liveness.servers import Outage, Server, State, draw_server
 from tests.support.backlogs import backlog_of
 
 __all__ = ["LateError", "ScheduleWorld"]
@@ -40,8 +42,11 @@ INTERVAL, MAX_AGE = 60.0, 300.0
 ANSWER, ADMIN_TIMEOUT = 0.05, 30.0
 LONGEST_PAUSE = 900.0
 TICK = 15.0
+JOBS_THAT_BECOME_SLOW = 2 * 2 * PATIENCE_SECONDS
+"""Two jobs of topics that were healthy when their conversions began."""
+SMALL, HOT = (1 << 20,), (128 << 20,) * 8
 
-_LOOKS = LANES[TurnKind(observes=True, retries=False)][1]
+_LOOKS = LANES[TurnKind(observes=True, workers=Workers.HEALTHY)][1]
 
 SLACK = INTERVAL + 2 * TICK
 """A round or a topic's interval, and turns and jobs of topics that do not fail."""
@@ -56,37 +61,53 @@ class LiveTopic:
     """``due_at``: when what is sealed becomes due. ``hot``: there is always more.
 
     ``failed_at``: of its last turn that failed, since one went well. ``retried``: a turn has failed
-    since its last commit. ``running``: the kind of its
-    turn; ``doomed``: that turn waits for a server that is silent.
+    since its last commit. ``slow``: its last conversion was, or its storage. ``running``: the kind
+    of its turn; ``doomed``: that turn waits for a server that is silent or slow.
     """
 
     topic: Topic
     broker: Server
     rack: Server
-    hot: bool
+    packs: tuple[int, ...]
     listed_at: float
     due_at: float
     held: bool = False
     failed_at: float | None = None
     retried: bool = False
+    slow: bool = False
     running: TurnKind | None = None
     doomed: bool = False
+
+    @property
+    def hot(self) -> bool:
+        return len(self.packs) > 1
+
+    def delay(self) -> float:
+        """How long it keeps one slot of the healthy topics when its bookies begin to fail."""
+        slow = self.rack.latency + max(self.packs) / self.rack.pace
+        return max(SILENT_SECONDS, min(slow, PATIENCE_SECONDS))
 
 
 @dataclass(slots=True)
 class _Failures:
-    """When a turn failed that had gone well before."""
+    """(when, delay) of turns that failed or were slow, and the turn before was not."""
 
-    first: list[float] = field(default_factory=list)
+    first: list[tuple[float, float]] = field(default_factory=list)
 
-    def since(self, at: float) -> int:
-        return sum(one >= at for one in self.first)
+    def since(self, at: float) -> list[float]:
+        return [delay for when, delay in self.first if when >= at]
 
 
 class ScheduleWorld:
-    """``late``: the longest waits, by what was waited for."""
+    """``topics``: if they are not drawn; their storage is up, and no bound is checked.
 
-    def __init__(self, seed: int, hours: float = 1.0) -> None:
+    ``waits``: the longest waits, by what was waited for. ``commits``: of each topic, (when, how
+    long it waited for that).
+    """
+
+    def __init__(
+        self, seed: int, hours: float = 1.0, topics: Sequence[LiveTopic] | None = None
+    ) -> None:
         random = self._random = Random(seed)
         self.until = hours * 3600
         self.now = 0.0
@@ -94,17 +115,19 @@ class ScheduleWorld:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         every = random.choice((1200.0, 3600.0, 20_000.0))
 
-        def make(name: str) -> Server:
-            return draw_server(random, name, self.until, every)
+        def make(name: str, *states: State) -> Server:
+            return draw_server(random, name, self.until, every, states)
 
-        brokers = [make(f"broker-{n}") for n in range(3)]
-        racks = [make(f"rack-{n}") for n in range(3)]
+        brokers = [make(f"broker-{n}", "refuses", "silent", "silent") for n in range(3)]
+        racks = [make(f"rack-{n}", "refuses", "silent", "silent", "slow") for n in range(3)]
         crowded = random.random() < 0.4
         if crowded:  # more topics than there are slots fail for long, and are silent about it
             begins = random.uniform(0, 600)
             ends = begins + random.uniform(900, 2400)
-            racks[0].outages = [Outage(begins, ends, silent=True)]
-        self.storage = make("storage") if random.random() < 0.3 else Server("storage")
+            racks[0].outages = [Outage(begins, ends, random.choice(("silent", "slow")))]
+        self.storage = (
+            make("storage", "refuses", "silent") if random.random() < 0.3 else Server("storage")
+        )
         self.topics: dict[Topic, LiveTopic] = {}
         hot = random.choice((0.0, 0.1, 0.6))
         for number in range(random.choice((60, 110) if crowded else (5, 30, 70, 100))):
@@ -114,16 +137,22 @@ class ScheduleWorld:
                 topic,
                 random.choice(brokers),
                 random.choices(racks, (6 if crowded else 1, 1, 1))[0],
-                random.random() < hot,
+                HOT if random.random() < hot else SMALL,
                 listed_at,
                 listed_at + random.choice((0.0, random.uniform(0, 2 * MAX_AGE))),
             )
+        self._checks = topics is None
+        if topics is not None:
+            self.storage = Server("storage")
+            self.topics = {one.topic: one for one in topics}
+        self._processes = [SilentBookies(clock=lambda: self.now) for _ in range(CORES)]
         self._ahead = random.choice((0.0, 8 * 3600.0))
         self._failures = _Failures()
         self._outcomes: dict[Topic, Turn | Exception] = {}
-        self._jobs = ModelledJobs(self._after)
+        self._jobs = ModelledJobs(self._after, lambda: self.now)
         self.turns = 0
         self.waits: dict[str, float] = {}
+        self.commits: dict[Topic, list[tuple[float, float]]] = {one: [] for one in self.topics}
         with patch("offloader.schedule.scheduler.ThreadPoolExecutor", lambda *_: self):
             self._scheduler = Scheduler(
                 TopicQueue(
@@ -207,44 +236,67 @@ class ScheduleWorld:
     def _convert(
         self, live: LiveTopic, kind: TurnKind, end: Callable[[Turn | Exception], None]
     ) -> None:
-        states: list[str] = []
+        states: set[str] = set()
 
-        def seconds() -> float:
-            states.append(live.rack.state(self.now))
-            live.doomed = states[0] == "silent"
-            return {"up": 0.05, "refuses": 1.0, "silent": SILENT_SECONDS}[states[0]]
+        def run(size: int) -> tuple[float, bool]:
+            state = live.rack.state(self.now)
+            states.add(state)
+            live.doomed = live.doomed or state in ("silent", "slow")
+            if not self._allows(live.rack):
+                states.add("known as silent")
+                return 0.1, True
+            slow = live.rack.latency + size / live.rack.pace
+            seconds = {"up": 0.05, "refuses": 1.0, "silent": SILENT_SECONDS, "slow": slow}[state]
+            return seconds, state in ("refuses", "silent")
 
-        def converted() -> None:
+        def converted(result: ConversionResult) -> None:
             storage = self.storage.state(self.now)
-            if states[0] != "up":
-                end(UnavailableError(f"{live.rack.name} {states[0]}"))
+            if result == "failed":
+                end(UnavailableError(f"{live.rack.name} {states}"))
+            elif result == "given up":
+                end(self._turn_of(live, slow=True))
             elif storage != "up":
                 wait = ADMIN_TIMEOUT if storage == "silent" else ANSWER
                 self._after(wait, lambda: end(UnavailableError(f"storage {storage}")))
             else:
-                self._after(0.2, lambda: self._committed(live, end))
+                self._after(0.2, lambda: self._committed(live, end, slow=result == "slow"))
 
-        size = (1 << 30) if live.hot else (1 << 20)
-        self._jobs.submit(WaitingConversion(size, kind.retries, seconds, converted))
+        self._jobs.submit(WaitingConversion(live.packs, kind.workers, run, converted))
 
-    def _committed(self, live: LiveTopic, end: Callable[[Turn | Exception], None]) -> None:
+    def _allows(self, rack: Server) -> bool:
+        """Return whether one of Spark's processes asks the rack, by what it remembers of it."""
+        process, pool = self._random.choice(self._processes), object()
+        if not process.allows(rack.name, pool):
+            return False
+        process.asked(rack.name, pool, SILENT_SECONDS)
+        if rack.state(self.now) == "silent":
+            why = f"{rack.name} is silent"
+            self._after(SILENT_SECONDS / 2, lambda: process.silent(rack.name, pool, why))
+        else:
+            process.answered(rack.name)
+        return True
+
+    def _committed(
+        self, live: LiveTopic, end: Callable[[Turn | Exception], None], *, slow: bool
+    ) -> None:
         self._note("turn", live, self._due_since(live))
+        self.commits[live.topic].append((self.now, self.now - self._due_since(live)))
         live.retried = False
         wait = 0.0 if live.hot else self._random.expovariate(1 / 120) + MAX_AGE
         live.due_at = self.now + wait
-        end(self._turn_of(live))
+        end(self._turn_of(live, slow=slow))
 
     # -- the engine ----------------------------------------------------------------------------
 
-    def _turn_of(self, live: LiveTopic) -> Turn:
+    def _turn_of(self, live: LiveTopic, *, slow: bool | None = None) -> Turn:
         oldest = EPOCH + live.due_at - MAX_AGE  # by the brokers' clock
         there = live.due_at - MAX_AGE <= self.now
         # ``at`` of a backlog says which is newer: by the monotonic clock, as the product does.
         found = backlog_of({live.topic.full_name: 10}, {}, oldest if there else None, at=self.now)
         seen = Observation(self._clock(), found, brokers_ahead=-self._ahead)
-        return Turn(live.topic, None, (), self.now >= live.due_at, seen)
+        return Turn(live.topic, None, (), self.now >= live.due_at, seen, slow)
 
-    def turn(self, topic: Topic, *, now: bool, suspect: bool, progress: TaskCallback) -> Turn:
+    def turn(self, topic: Topic, *, now: bool, workers: Workers, progress: TaskCallback) -> Turn:
         return self.observe(topic, now=now)
 
     def observe(self, topic: Topic, *, now: bool) -> Turn:
@@ -265,11 +317,13 @@ class ScheduleWorld:
 
     def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
         live = self.topics[topic]
+        good = isinstance(result, Turn) and not result.slow
+        if not good and not live.slow and live.failed_at is None:
+            self._failures.first.append((self.now, live.delay()))
         if isinstance(result, Turn):
             live.failed_at = None
+            live.slow = live.slow if result.slow is None else result.slow
             return
-        if live.failed_at is None:
-            self._failures.first.append(self.now)
         live.failed_at, live.retried = self.now, True
 
     # -- the bounds ----------------------------------------------------------------------------
@@ -294,30 +348,39 @@ class ScheduleWorld:
         waited = self.now - since
         if waited <= 0:
             return
-        kind = f"{what}, retried" if live.retried else what
+        kind = f"{what}, retried" if live.retried else f"{what}, slow" if live.slow else what
         self.waits[kind] = max(self.waits.get(kind, 0.0), waited)
-        most = self._bound(what, since, retried=live.retried)
-        if waited > most:
+        most = self._bound(what, since, live)
+        if waited > most and self._checks:
             raise LateError(
                 f"{live.topic.name} waits for its {kind} for {waited:.0f} s, not {most:.0f}"
             )
 
-    def _bound(self, what: str, since: float, *, retried: bool) -> float:
+    def _bound(self, what: str, since: float, live: LiveTopic) -> float:
         """How long what is due at ``since`` may wait: ``SLACK``, and what delays it."""
-        # Each topic that fails for the first time, in its turn; and those that are about to.
+        # Each topic that fails or is slow for the first time, in its turn; and those that are
+        # about to.
         first = self._failures.since(since)
-        first += sum(
-            one.running is not None
-            and one.failed_at is None
-            and (one.doomed or one.rack.state(self.now) == "silent")
+        first += [
+            one.delay()
             for one in self.topics.values()
-        )
+            if one.running is not None
+            and one.failed_at is None
+            and not one.slow
+            and (one.doomed or one.rack.state(self.now) in ("silent", "slow"))
+        ]
         if what == "hold":
-            most = SLACK + ADMIN_TIMEOUT * first / _LOOKS
+            most = SLACK + ADMIN_TIMEOUT * len(first) / _LOOKS
         else:
-            # Two jobs at the most, on two cores.
-            most = SLACK + SILENT_SECONDS * (first / CORES + min(first, WORKERS))
-        if retried:
+            # Retries and slow topics leave one of the slots.
+            most = SLACK + sum(first) / (CORES - 2)
+            if any(one > SILENT_SECONDS for one in first):
+                most += JOBS_THAT_BECOME_SLOW
+        if live.retried:
             failing = sum(one.retried for one in self.topics.values())
             most += LONGEST_PAUSE + SILENT_SECONDS * (failing + 4)
+        if live.slow and what == "turn":
+            # Each slow topic before it, and two more that are chosen by their share.
+            slow = [one.delay() for one in self.topics.values() if one.slow]
+            most += 3 * sum(slow)
         return most

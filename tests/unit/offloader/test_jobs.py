@@ -9,7 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from queue import Queue
+from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -20,27 +22,40 @@ from offloader.convert.conversion import (
     ConversionOutcome,
     ConversionSpec,
     ConvertedPack,
+    SlowError,
+    SlowPack,
 )
-from offloader.convert.jobs import WORKERS, ConversionJobs, how_many
+from offloader.convert.job_rules import (
+    PACK_COST,
+    PATIENCE_SECONDS,
+    Patience,
+    first_packs,
+    job_bytes,
+    packs_of_job,
+)
+from offloader.convert.jobs import WORKERS, ConversionJobs
 from offloader.convert.spark_job import share_out
-from offloader.model.due import COMMIT_BYTES
 from offloader.model.stopping import StoppedError
+from offloader.model.turn import Workers
 from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import Partition, Split, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.sources.rows import RowFormat
 
+HEALTHY = WORKERS.count(Workers.HEALTHY)
+LARGE = job_bytes(64)
+DONE = ConvertedPack(Partition(Topic("public", "default", "t"), -1), None, {})
 ROWS = RowFormat(pa.schema([]), (), pa.schema([]))
 
 
-def conversion(name: str, *sizes: int, suspect: bool = False) -> Conversion:
+def conversion(name: str, *sizes: int, workers: Workers = Workers.HEALTHY) -> Conversion:
     topic = Topic("public", "default", name)
     why = TierReason(Reason.SEALED)
     packs = tuple(
         (Split(Partition(topic, -1), n, 0, 9, Tier.BOOKKEEPER, why, "sealed", size, None, True),)
         for n, size in enumerate(sizes)
     )
-    return Conversion(ConversionSpec(Config(), topic, ROWS, ()), packs, suspect)
+    return Conversion(ConversionSpec(Config(), topic, ROWS, ()), packs, workers)
 
 
 class World:
@@ -67,53 +82,82 @@ class World:
         found = []
         for number, name in enumerate(names):
             found.append(self.jobs.submit(conversion(name, size)))
-            if number < WORKERS:
+            if number < HEALTHY:
                 assert self._begun.acquire(timeout=10)
         return found
 
 
 def nothing(names: Sequence[str]) -> list[ConversionOutcome]:
-    return [() for _ in names]
+    return [(DONE,) for _ in names]
 
 
 def test_a_job_takes_what_has_waited_longest_up_to_a_size() -> None:
-    gib = 1 << 30
-    assert how_many([gib, 3 * gib, gib]) == 2
-    assert how_many([9 * gib, 1]) == 1, "at least one"
-    assert how_many([]) == 0
+    size = 100 - PACK_COST
+    assert packs_of_job([[size], [size, size], [size]], 300) == [1, 2]
+    assert packs_of_job([[size, size, size], [size]], 200) == [2]
+    assert packs_of_job([[size], [9000]], 200) == [1]
+    assert packs_of_job([[9000], [size]], 200) == [1], "at least one"
+    assert packs_of_job([], 200) == []
 
 
-def test_a_topic_whose_last_turn_failed_keeps_no_healthy_topic_waiting() -> None:
-    """And is converted, however many healthy topics wait."""
-    go = {name: threading.Event() for name in ("healthy", "bad")}
+def test_the_first_job_of_a_conversion_has_little_of_it() -> None:
+    assert first_packs([128 << 20] * 8) == [128 << 20]
+    assert len(first_packs([1] * 8)) == 8
+
+
+def test_each_pack_that_is_given_up_shortens_the_patience_for_a_while() -> None:
+    now = [1000.0]
+    patience = Patience(lambda: now[0])
+    assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS
+    patience.give_up()
+    assert patience.seconds(Workers.RETRIES) == PATIENCE_SECONDS / 2
+    for _ in range(20):
+        patience.give_up()
+    assert patience.seconds(Workers.HEALTHY) == 15.0
+    assert patience.seconds(Workers.SLOW) == float("inf")
+    now[0] += 601.0
+    assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS
+
+
+def test_topics_that_failed_or_are_slow_keep_no_healthy_topic_waiting() -> None:
+    """And are converted, however many healthy topics wait."""
+    go = {one.value: threading.Event() for one in Workers}
     begun: Queue[str] = Queue()
 
     def run(
         context: None, conversions: Sequence[Conversion], *, pool: str
     ) -> list[ConversionOutcome]:
-        name = "bad" if conversions[0].suspect else "healthy"
-        assert all(one.suspect == conversions[0].suspect for one in conversions)
+        name = conversions[0].workers.value
+        assert {one.workers.value for one in conversions} == {name}
         begun.put(name)
         assert go[name].wait(10)
-        return [() for _ in conversions]
+        return [(DONE,) for _ in conversions]
 
     jobs = ConversionJobs(lambda: None, run)
-    healthy = [jobs.submit(conversion(f"t{n}", COMMIT_BYTES)) for n in range(3 * WORKERS)]
-    bad = [jobs.submit(conversion(f"bad{n}", COMMIT_BYTES, suspect=True)) for n in range(2)]
-    assert sorted(begun.get(timeout=10) for _ in range(WORKERS + 1)) == [
-        "bad",
+    healthy = [jobs.submit(conversion(f"t{n}", LARGE)) for n in range(3 * HEALTHY)]
+    bad = [
+        jobs.submit(conversion(f"{workers}{n}", LARGE, workers=workers))
+        for n in range(2)
+        for workers in (Workers.RETRIES, Workers.SLOW)
+    ]
+    assert sorted(begun.get(timeout=10) for _ in WORKERS) == [
         "healthy",
         "healthy",
+        "retries",
+        "slow",
     ]
     go["healthy"].set()
-    assert [one.result(10) for one in healthy] == [()] * len(healthy)
+    assert [one.result(10) for one in healthy] == [(DONE,)] * len(healthy)
     assert not any(one.done() for one in bad)
-    go["bad"].set()
-    assert [one.result(10) for one in bad] == [(), ()]
+    go["retries"].set()
+    go["slow"].set()
+    assert [one.result(10) for one in bad] == [(DONE,)] * 4
 
 
-def test_topics_that_failed_leave_half_of_the_cores() -> None:
-    many = [conversion(f"t{n}", 64 << 20, 1000, suspect=True) for n in range(5)]
+def test_topics_that_failed_or_are_slow_leave_half_of_the_cores() -> None:
+    assert [one.slots(16) for one in Workers] == [16, 4, 4]
+    assert [one.slots(2) for one in Workers] == [2, 1, 1]
+    many = [conversion(f"t{n}", 64 << 20, 1000, workers=Workers.SLOW) for n in range(5)]
     assert len(share_out(many, 4, most=2)) == 2
     assert sum(map(len, share_out(many, 4, most=2))) == 10
 
@@ -134,9 +178,9 @@ def test_what_waits_together_is_one_job() -> None:
     world = World(nothing)
     results = world.submit(*(f"t{n}" for n in range(20)))
     world.go.set()
-    assert [one.result(10) for one in results] == [()] * 20
+    assert [one.result(10) for one in results] == [(DONE,)] * 20
     sizes = [len(names) for names in world.names]
-    assert (sum(sizes), len(sizes)) == (20, WORKERS + 1)
+    assert (sum(sizes), len(sizes)) == (20, HEALTHY + 1)
     assert world.jobs.count == len(sizes)
 
 
@@ -144,7 +188,7 @@ def test_one_that_breaks_a_job_fails_alone() -> None:
     def outcome(names: Sequence[str]) -> list[ConversionOutcome]:
         if "bad" in names:
             raise RuntimeError("a worker died")
-        return [UnavailableError("its own") if name == "own" else () for name in names]
+        return [(UnavailableError("its own") if name == "own" else DONE,) for name in names]
 
     world = World(outcome)
     names = ["first", "second", "bad", "own", "good"]
@@ -157,9 +201,9 @@ def test_one_that_breaks_a_job_fails_alone() -> None:
         except (RuntimeError, PulsarLakeError) as error:
             came[name] = str(error)
     assert came == {
-        "first": (),
-        "second": (),
-        "good": (),
+        "first": (DONE,),
+        "second": (DONE,),
+        "good": (DONE,),
         "bad": "a worker died",
         "own": "its own",
     }
@@ -168,13 +212,13 @@ def test_one_that_breaks_a_job_fails_alone() -> None:
 
 def test_a_stop_begins_no_job() -> None:
     world = World(nothing)
-    results = world.submit(*(f"t{n}" for n in range(8)), size=COMMIT_BYTES)
+    results = world.submit(*(f"t{n}" for n in range(8)), size=LARGE)
     world.jobs.stop()
     world.go.set()
-    assert [one.result(10) for one in results[:WORKERS]] == [()] * WORKERS, (
+    assert [one.result(10) for one in results[:HEALTHY]] == [(DONE,)] * HEALTHY, (
         "what has begun is finished"
     )
-    assert all(isinstance(one.exception(10), StoppedError) for one in results[WORKERS:])
+    assert all(isinstance(one.exception(10), StoppedError) for one in results[HEALTHY:])
     with pytest.raises(StoppedError):
         world.jobs.convert(conversion("late", 1))
 
@@ -194,25 +238,25 @@ def test_a_small_job_waits_a_moment_for_others() -> None:
         context: None, conversions: Sequence[Conversion], *, pool: str
     ) -> list[ConversionOutcome]:
         jobs.append(len(conversions))
-        return [() for _ in conversions]
+        return [(DONE,) for _ in conversions]
 
     lingering = ConversionJobs(lambda: None, run, linger=3600)
     results = [lingering.submit(conversion(f"t{n}", 1)) for n in range(3)]
     results.append(lingering.submit(conversion("large", 64 << 20)))
-    assert [one.result(10) for one in results] == [()] * 4
+    assert [one.result(10) for one in results] == [(DONE,)] * 4
     assert jobs == [4]
 
 
 def test_a_small_job_waits_no_longer_than_it_is_said() -> None:
     begun = time.monotonic()
     lingering = ConversionJobs(lambda: None, _nothing, linger=0.1)
-    assert lingering.submit(conversion("small", 1)).result(10) == ()
+    assert lingering.submit(conversion("small", 1)).result(10) == (DONE,)
     assert time.monotonic() - begun >= 0.1
 
 
 def test_a_large_job_waits_for_no_company() -> None:
     lingering = ConversionJobs(lambda: None, _nothing, linger=3600)
-    assert lingering.submit(conversion("large", 64 << 20)).result(10) == ()
+    assert lingering.submit(conversion("large", 64 << 20)).result(10) == (DONE,)
 
 
 def test_a_stop_waits_for_no_company() -> None:
@@ -225,7 +269,107 @@ def test_a_stop_waits_for_no_company() -> None:
 def _nothing(
     context: None, conversions: Sequence[Conversion], *, pool: str
 ) -> list[ConversionOutcome]:
-    return [() for _ in conversions]
+    return [(DONE,) * len(one.packs) for one in conversions]
+
+
+class Parts:
+    """Jobs of one worker, each of which waits to be let go; what each has of each topic."""
+
+    def __init__(self, outcome: Callable[[str, int], object] = lambda name, packs: DONE) -> None:
+        self.jobs = ConversionJobs(lambda: None, self.run)
+        self.parts: Queue[dict[str, int]] = Queue()
+        self.go = threading.Semaphore(0)
+        self._outcome = outcome
+
+    def run(
+        self, context: None, conversions: Sequence[Conversion], *, pool: str
+    ) -> list[ConversionOutcome]:
+        for one in conversions:
+            one.begun()
+        self.parts.put({one.spec.topic.name: len(one.packs) for one in conversions})
+        assert self.go.acquire(timeout=10)
+        for one in conversions:
+            one.progress(1, 1)
+        return [
+            cast(ConversionOutcome, tuple(self._outcome(one.spec.topic.name, n) for n in range(k)))
+            for one in conversions
+            for k in [len(one.packs)]
+        ]
+
+    def next(self) -> dict[str, int]:
+        """The next job, which is let go."""
+        part = self.parts.get(timeout=10)
+        self.go.release()
+        return part
+
+
+RETRIES = Workers.RETRIES  # they have one worker, so the order of jobs is certain
+
+
+def test_a_large_conversion_delays_the_others_by_one_job() -> None:
+    world = Parts()
+    begun: list[str] = []
+    progress: list[tuple[int, int]] = []
+    large = replace(
+        conversion("large", *[128 << 20] * 4, workers=RETRIES),
+        begun=lambda: begun.append("large"),
+        progress=lambda done, total: progress.append((done, total)),
+    )
+    first = world.jobs.submit(large)
+    assert world.parts.get(timeout=10) == {"large": 1}, "little of it at first"
+    small = world.jobs.submit(conversion("small", 1, workers=RETRIES))
+    world.go.release()
+    assert world.next() == {"small": 1, "large": 1}
+    assert small.result(10) == (DONE,)
+    assert world.next() == {"large": 1}
+    assert world.next() == {"large": 1}
+    assert first.result(10) == (DONE,) * 4
+    assert begun == ["large"]
+    assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_slow_conversions_end_one_after_the_other() -> None:
+    """Each commits before its files are too old."""
+    world = Parts()
+    sizes = [128 << 20] * 3
+    first = world.jobs.submit(conversion("first", *sizes, workers=Workers.SLOW))
+    assert world.parts.get(timeout=10) == {"first": 1}
+    second = world.jobs.submit(conversion("second", *sizes, workers=Workers.SLOW))
+    world.go.release()
+    assert [list(world.next()) for _ in range(2)] == [["first"], ["first"]]
+    assert first.result(10) == (DONE,) * 3
+    assert [list(world.next()) for _ in range(3)] == [["second"]] * 3
+    assert second.result(10) == (DONE,) * 3
+
+
+def test_a_slow_pack_ends_its_conversion_alone() -> None:
+    world = Parts(lambda name, pack: SlowPack(120.0) if name == "slow" else DONE)
+    slow = world.jobs.submit(conversion("slow", 1, 128 << 20, workers=RETRIES))
+    good = world.jobs.submit(conversion("good", 1, workers=RETRIES))
+    world.go.release(2)
+    assert good.result(10) == (DONE,)
+    with pytest.raises(SlowError, match="120 s"):
+        slow.result(10)
+
+
+def test_a_pack_that_was_not_begun_waits_for_the_next_job() -> None:
+    jobs = iter([None, None, DONE])
+    world = Parts(lambda name, pack: next(jobs))
+    one = world.jobs.submit(conversion("one", 1, 1, workers=RETRIES))
+    world.go.release(1)
+    assert world.parts.get(timeout=10) == {"one": 2}
+    jobs = iter([DONE, DONE])
+    assert world.next() == {"one": 2}
+    assert one.result(10) == (DONE, DONE)
+
+
+def test_a_stop_ends_a_conversion_between_two_jobs() -> None:
+    world = Parts()
+    large = world.jobs.submit(conversion("large", *[128 << 20] * 4, workers=RETRIES))
+    assert world.parts.get(timeout=10) == {"large": 1}
+    world.jobs.stop()
+    world.go.release()
+    assert isinstance(large.exception(10), StoppedError)
 
 
 _LOOK = """

@@ -12,6 +12,8 @@ from pydantic import ByteSize
 from offloader.config import OffloadConfig, OffloadOverride
 from offloader.model.observation import Observation
 from offloader.model.retry_policy import BACK_OFF_MOST, back_off
+from offloader.model.turn import Workers
+from offloader.schedule.lanes import TurnKind
 from offloader.schedule.next_turn import OBSERVE_EVERY, UNKNOWN_EVERY, next_turn, share
 from offloader.schedule.queue import TopicQueue
 from reader.model import Partition, Topic
@@ -165,7 +167,7 @@ def test_topics_that_failed_least_often_come_first() -> None:
             made.began(made.queued(topic), AT)
             made.failed(made.queued(topic), AT)
     assert order(made, AT + 900) == "bca"
-    assert {made.queued(one).kind.retries for one in (A, B, C)} == {True}
+    assert {made.queued(one).kind.workers is Workers.RETRIES for one in (A, B, C)} == {True}
 
 
 def test_a_retry_that_succeeds_ends_the_pauses_of_two_more() -> None:
@@ -317,3 +319,23 @@ def test_who_looks_without_a_turn_is_believed() -> None:
     assert queued.backlog.sealed == 0
     made.looked(B, backlog_of({name(B): 1}, at=AT))
     assert [one.topic for one in made] == [A], "nobody serves it"
+
+
+def test_a_slow_topic_has_turns_of_its_own_kind_until_it_is_not_slow() -> None:
+    queue = TopicQueue(CONFIG)
+    queue.serve({A: ()})
+    queued = queue.queued(A)
+    assert queued.kind == TurnKind(observes=True, workers=Workers.HEALTHY)
+    for slow, workers in (
+        (None, Workers.HEALTHY),
+        (True, Workers.SLOW),
+        (None, Workers.SLOW),
+        (False, Workers.HEALTHY),
+    ):
+        queue.began(queued, 0.0)
+        queue.done(queued, seen(), more=True, slow=slow, now=0.0)
+        assert queued.kind == TurnKind(observes=False, workers=workers)
+    queue.done(queued, seen(), more=True, slow=True, now=0.0)
+    queue.failed(queued, 0.0)
+    assert queued.kind.workers is Workers.SLOW, "it is no retry: it would keep them waiting"
+    assert queue.ready_at(queued) > 0.0

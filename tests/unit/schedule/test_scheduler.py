@@ -13,7 +13,7 @@ import pytest
 from offloader.config import OffloadConfig
 from offloader.model.observation import Discovery, Observation
 from offloader.model.stopping import StoppedError
-from offloader.model.turn import Committed, TaskCallback, Turn
+from offloader.model.turn import Committed, TaskCallback, Turn, Workers
 from offloader.schedule.lanes import LANES, TurnKind
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.scheduler import Scheduler
@@ -23,7 +23,7 @@ from tests.support.backlogs import backlog_of
 
 A, B = (Topic("public", "default", name) for name in "ab")
 AT = 1_000_000.0
-OBSERVATIONS, TURNS = (LANES[TurnKind(one, retries=False)][1] for one in (True, False))
+OBSERVATIONS, TURNS = (LANES[TurnKind(one, Workers.HEALTHY)][1] for one in (True, False))
 DONE = Committed(version=1, ledgers=1, files=1, rows=1, bytes=1, seconds=0.0, reason="test")
 
 
@@ -50,7 +50,7 @@ class World:
     def discover(self) -> Discovery:
         return Discovery(dict(self.topics), {})
 
-    def turn(self, topic: Topic, *, now: bool, suspect: bool, progress: TaskCallback) -> Turn:
+    def turn(self, topic: Topic, *, now: bool, workers: Workers, progress: TaskCallback) -> Turn:
         with self._counted(topic, observes=False):
             return self.work(topic, now, progress)
 
@@ -409,7 +409,9 @@ def test_topics_that_fail_occupy_no_slot_of_the_others() -> None:
         again = [made.request(topic) for topic in bad]
         for _ in range(5):
             made.request(A).result(20)
-        assert sum(one.running for one in made.states()) == LANES[TurnKind(False, True)][0]
+        assert (
+            sum(one.running for one in made.states()) == LANES[TurnKind(False, Workers.RETRIES)][0]
+        )
         go.set()
         for one in again:
             with pytest.raises(UnavailableError):

@@ -20,11 +20,10 @@ import pytest
 from offloader.config import load_config
 from offloader.convert import Conversion, ConversionJobs
 from offloader.convert.conversion import ConversionOutcome
-from offloader.convert.pack_task import try_pack
+from offloader.convert.pack_task import run_packs
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.closing import Closing
-from reader.errors import PulsarLakeError
 from reader.model import Partition, Position, Topic
 from reader.plan import make_plan, take_snapshot
 from reader.pulsar.admin import AdminClient
@@ -337,10 +336,8 @@ def _convert(
     outcomes: list[ConversionOutcome] = []
     for conversion in conversions:
         conversion.begun()
-        found = [try_pack(conversion.spec, pack, clients) for pack in conversion.packs]
-        bad = [one for one in found if isinstance(one, PulsarLakeError)]
-        good = tuple(one for one in found if not isinstance(one, PulsarLakeError))
-        outcomes.append(bad[0] if bad else good)
+        packs = [(conversion.spec, pack) for pack in conversion.packs]
+        outcomes.append(tuple(run_packs(packs, patience=conversion.patience, clients=clients)))
     return outcomes
 
 

@@ -11,12 +11,12 @@ from typing import Any, cast
 import pyarrow as pa
 
 from offloader.config import Config, load_config
-from offloader.convert import Conversion, ConversionJobs, ConvertedPack
+from offloader.convert import Conversion, ConversionJobs
 from offloader.convert.conversion import ConversionOutcome
 from offloader.convert.pack_task import try_pack
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
-from reader.errors import NotFoundError, PulsarLakeError
+from reader.errors import NotFoundError
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
@@ -311,8 +311,5 @@ class _Here:
         found: list[ConversionOutcome] = []
         for one in conversions:
             one.begun()
-            packs = [try_pack(one.spec, pack, self._clients) for pack in one.packs]
-            bad = [pack for pack in packs if isinstance(pack, PulsarLakeError)]
-            good = tuple(pack for pack in packs if isinstance(pack, ConvertedPack))
-            found.append(bad[0] if bad else good)
+            found.append(tuple(try_pack(one.spec, pack, self._clients) for pack in one.packs))
         return found

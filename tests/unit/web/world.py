@@ -16,7 +16,7 @@ import httpx
 
 from offloader.config import OffloadConfig, load_config
 from offloader.model.observation import Discovery, Observation
-from offloader.model.turn import Committed, Release, TaskCallback, Turn
+from offloader.model.turn import Committed, Release, TaskCallback, Turn, Workers
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.scheduler import Scheduler
 from offloader.service.monitor import Monitor
@@ -129,7 +129,7 @@ class World:
         self.monitor.discovered(found, "")
         return found
 
-    def turn(self, topic: Topic, *, now: bool, suspect: bool, progress: TaskCallback) -> Turn:
+    def turn(self, topic: Topic, *, now: bool, workers: Workers, progress: TaskCallback) -> Turn:
         return self.work(topic)
 
     def observe(self, topic: Topic, *, now: bool) -> Turn:
