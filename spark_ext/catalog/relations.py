@@ -294,23 +294,26 @@ def view_text(snapshot: Snapshot, catalog: str, token: str, version: TableVersio
 
 
 def compacted_text(text: str, columns: pa.Schema, retain_null_keys: bool) -> str:
-    """The query that leaves the latest message of each key, and none where that is a tombstone.
+    """Return the query that leaves the latest message of each key, unless it is a tombstone.
 
     As Pulsar's compaction, partition by partition; ``retain_null_keys``: the broker's
     ``topicCompactionRetainNullKey``. A row without a key that has an error stays: the key may be
-    what cannot be shown.
+    what cannot be shown. Rows without a key are ranked alone, by their position, so that one scan
+    gives all rows.
     """
     names = ", ".join(quoted(name) for name in columns.names)
     rank = quoted(free_name("__rank", columns.names))
+    alone = "IF(__key IS NULL, struct(__ledgerId, __entryId, __batchIndex), NULL)"
+    known = "" if retain_null_keys else " WHERE __key IS NOT NULL OR __error IS NOT NULL"
     ranked = (
-        f"SELECT *, row_number() OVER (PARTITION BY __partition, __key "
+        f"SELECT *, row_number() OVER (PARTITION BY __partition, __key, {alone} "
         f"ORDER BY __ledgerId DESC, __entryId DESC, __batchIndex DESC) AS {rank} "
-        f"FROM topic_rows WHERE __key IS NOT NULL"
+        f"FROM ({text}){known}"
     )
-    latest = f"SELECT {names} FROM ({ranked}) WHERE {rank} = 1 AND __tombstone IS NOT TRUE"
-    keyless = f"SELECT {names} FROM topic_rows WHERE __key IS NULL"
-    unknown = "" if retain_null_keys else " AND __error IS NOT NULL"
-    return f"WITH topic_rows AS ({text}) {latest} UNION ALL {keyless}{unknown}"
+    return (
+        f"SELECT {names} FROM ({ranked}) "
+        f"WHERE {rank} = 1 AND (__key IS NULL OR __tombstone IS NOT TRUE)"
+    )
 
 
 def _cold_columns(columns: pa.Schema, have: pa.Schema) -> str:

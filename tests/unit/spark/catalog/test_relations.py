@@ -186,10 +186,13 @@ def test_a_namespace_has_two_parts(namespace: str, calls: Calls) -> None:
 
 @pytest.mark.parametrize(
     ("retains", "condition"),
-    [(True, "__key IS NULL"), (False, "__key IS NULL AND __error IS NOT NULL")],
+    [(True, ""), (False, " WHERE __key IS NOT NULL OR __error IS NOT NULL")],
 )
 def test_rows_whose_key_cannot_be_told_stay_in_a_compacted_view(
     retains: bool, condition: str
 ) -> None:
+    """Each alone, and by the same scan as all others."""
     text = compacted_text("SELECT 1", SNAPSHOT.columns, retains)
-    assert text.endswith(f" FROM topic_rows WHERE {condition}")
+    assert text.count("SELECT 1") == 1
+    assert f" FROM (SELECT 1){condition}) WHERE " in text
+    assert text.endswith(" = 1 AND (__key IS NULL OR __tombstone IS NOT TRUE)")
