@@ -73,5 +73,5 @@ def _moment(micros: int | None) -> datetime | int | None:
         return None
     try:
         return _EPOCH + timedelta(microseconds=micros)
-    except OverflowError:  # a producer's clock beyond the year 9999
+    except OverflowError:  # closed by a broker whose clock is beyond the year 9999
         return micros

@@ -180,7 +180,7 @@ def _from_rows(table: TopicTable) -> list[Segment]:
             ]
         )
     )
-    # As integers: Python has no time beyond the year 9999, and a producer's clock may be there.
+    # As integers, which segments have: microseconds since 1970.
     for name in ("__publishTime_min_min", "__publishTime_max_max"):
         at = total.schema.get_field_index(name)
         total = total.set_column(at, name, total.column(at).cast(TIMESTAMP).cast(pa.int64()))

@@ -111,7 +111,7 @@ def _given_up(
 def _stored(table: TopicTable, where: pc.Expression) -> Iterator[list[dict[str, Any]]]:
     for batch in table.batches(_COLUMNS, where & IS_CIPHERTEXT, batch_rows=_BATCH_ROWS):
         if batch.num_rows:
-            # As an integer: Python has no time beyond the year 9999.
+            # As an integer, which entries have.
             at = batch.schema.get_field_index(_PUBLISHED)
             micros = batch.column(at).cast(TIMESTAMP).cast(pa.int64())
             yield batch.set_column(at, _PUBLISHED, micros).to_pylist()

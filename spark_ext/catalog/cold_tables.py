@@ -191,7 +191,7 @@ def _extremes(files: pa.Table, name: str, kind: pa.DataType) -> list[int | None]
     ):
         return None
     if pa.types.is_date32(kind):
-        # Python has no day outside of the years 1 to 9999.
+        # As days since 1970, which the answer has.
         low, high = low.cast(pa.int32()), high.cast(pa.int32())
     found = pc.min_max(pa.chunked_array([*low.chunks, *high.chunks])).as_py()
     return [found["min"], found["max"]]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 
 import pytest
 from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
-from testbed.publish import publish
+from testbed.admin import Admin
+from testbed.cluster import Cluster
+from testbed.publish import Message, json_schema, publish
 from tests.spark.conftest import COLD, TOTAL, Orders, order
 
 Values = Callable[[str], list[tuple[object, ...]]]
@@ -203,3 +206,37 @@ def test_the_sessions_time_zone_does_not_move_rows(
         assert values(f"SELECT count(*) FROM {orders.table} WHERE {outside}") == [(0,)]
     finally:
         lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_collect_has_no_year_that_python_lacks(
+    lake: PulsarLake, cluster: Cluster, admin: Admin, orders: Orders, offload: Callable[[str], None]
+) -> None:
+    """Of payloads and of metadata, hot and offloaded; the edges of the range stay what they are."""
+    fields = [
+        {"name": "d", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "t", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ]
+    day, ten_thousand = 86_400_000, 253_402_300_800_000
+    values = [  # date, time and event time
+        (2_932_896, ten_thousand - 2 * day, ten_thousand - 2 * day),
+        (2_932_897, ten_thousand, ten_thousand),
+        (-719_162, -62_135_596_800_000 + 2 * day, None),
+        (-719_163, -62_135_596_800_001, None),
+    ]
+    topic = admin.create_topic(f"{orders.namespace}/years")
+    publish(
+        cluster.service_url,
+        topic,
+        [Message({"d": d, "t": t}, event_time=event) for d, t, event in values],
+        schema=json_schema({"type": "record", "name": "Y", "fields": fields}),
+    )
+    admin.seal(topic)
+    for _ in ("hot", "offloaded"):
+        rows = lake.table(topic).sort("__ledgerId", "__entryId").collect()
+        assert [row["d"] for row in rows] == [date.max, None, date.min, None]
+        assert [row["t"] is None for row in rows] == [False, True, False, True]
+        assert [row["__eventTime"] is None for row in rows] == [False, True, True, True]
+        assert [row["__error"] is None for row in rows] == [True, False, True, False]
+        assert lake.segments(topic)
+        offload(topic)
+    assert "offloaded" in {segment.state for segment in lake.segments(topic)}
