@@ -27,12 +27,21 @@ from reader.payload.registry import BYTES_VERSION, PayloadSchema, SchemaVersion,
 from reader.payload.remembered.conversions import exact_array
 from reader.payload.remembered.lives import SchemaLives
 from reader.payload.remembered.origins import layout_of_fields
-from reader.payload.remembered.union import ColumnUnion, with_missing
+from reader.payload.remembered.union import ColumnUnion, count_columns, with_missing
 from reader.payload.remembered.versionless import BYTES_NUMBER
 
 __all__ = ["DecoderRows", "MemberDecoder", "MemberDecoders"]
 
 Int64s = npt.NDArray[np.int64]
+
+MOST_OTHER_FIELDS = 65_536
+"""The maximum number of JSON versions of a member, times the fields that they have together.
+
+Each version is compiled with the fields of all others, because its messages may use them: a field
+takes some 1.7 kB, so all are some 110 MB. A topic with more versions or fields is read without
+them. It depends on the registry alone: a message is read in the same way in any batch.
+"""
+_ALL = 1 << 62
 
 
 class _Decoder(Protocol):
@@ -116,7 +125,10 @@ class MemberDecoders:
         return MemberDecoder(name, schemas, self._fields, layout, self._wanted, self._budget, every)
 
     def _all_json(self, member_name: str | None) -> tuple[list[Schema], Struct]:
-        """Return all JSON schemas of a member, and the columns that they have together."""
+        """Return all JSON schemas of a member, and the columns that they have together.
+
+        If these are more than MOST_OTHER_FIELDS, return none: each version is read by itself.
+        """
         if member_name not in self._json:
             found = [
                 schema
@@ -125,11 +137,17 @@ class MemberDecoders:
                 for schema in version_of(info).schemas
                 if schema.kind == "json" and schema.member_name == member_name
             ]
-            union = ColumnUnion(Struct(()))
+            # Fields beyond the columns of a topic, too: messages may use them.
+            union = ColumnUnion(Struct(()), most=_ALL)
             for schema in found:
                 union.add(schema.layout)
-            schemas = [one.schema for one in found if isinstance(one.schema, Schema)]
-            self._json[member_name] = schemas, union.layout()
+            schemas, layout = (
+                [s.schema for s in found if isinstance(s.schema, Schema)],
+                union.layout(),
+            )
+            if len(schemas) * count_columns(layout) > MOST_OTHER_FIELDS:
+                schemas, layout = [], Struct(())
+            self._json[member_name] = schemas, layout
         return self._json[member_name]
 
 
@@ -137,7 +155,8 @@ class MemberDecoder:
     """Decodes the member ``member_name`` (None: a record's fields), each row by its definition.
 
     ``schemas``: by the number of their definition. ``every_json``: all JSON schemas of the
-    member, with the fields of all of them: a message may use any.
+    member, with the fields of all of them: a message may use any. Without a schema in it, a
+    message may use those of its own version.
     """
 
     def __init__(

@@ -39,6 +39,7 @@ class JsonDecoder:
 
     A message may use the fields of every version: one that its own version does not declare is
     read as the first version that declares it. ``every``: all versions; None: these are all.
+    Without any, a message may use the fields of its own version alone.
     """
 
     def __init__(
@@ -57,16 +58,17 @@ class JsonDecoder:
         self._fields = [field for field in fields if field.name in wanted]
         schemas = list(schemas)
         every = [schema for _, schema in schemas] if every is None else every
-        union = overlay(*(schema.root for schema in every))
+        others = (overlay(*(schema.root for schema in every)),) if every else ()
         member = None if member_name is None else layout.member(member_name)
         column = layout if member is None else member.layout
         records = {name: record for schema in every for name, record in schema.records.items()}
         named = {v: ChainMap(dict(schema.records), records) for v, schema in schemas}
         roots = [
-            (v, expanded(overlay(schema.root, union), column, named[v])) for v, schema in schemas
+            (v, expanded(overlay(schema.root, *others), column, named[v])) for v, schema in schemas
         ]
+        struct = pa.struct(list(fields))
         self._readers = {
-            v: JsonReader(v, root, fields, layout, member_name, budget, named[v])
+            v: JsonReader(v, root, struct, layout, member_name, budget, named[v])
             for v, root in roots
         }
         self._slots = Slots()

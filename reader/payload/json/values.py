@@ -72,6 +72,7 @@ Convert = Callable[[Any], Any]
 class JsonReader:
     """Reads messages of one schema version.
 
+    ``columns``: the payload columns as a struct, which takes long to make of many columns.
     ``root`` is a record whose fields are members of ``layout``; with a ``member_name`` it is any
     type, and each payload is that member. ``records``: the records that a `Ref` names.
     """
@@ -80,7 +81,7 @@ class JsonReader:
         self,
         version: int,
         root: Node,
-        fields: pa.Schema,
+        columns: pa.StructType,
         layout: Struct,
         member_name: str | None = None,
         budget: OutputBudget = UNBOUNDED,
@@ -95,7 +96,7 @@ class JsonReader:
         self._problems: list[str] = []
         self._duplicate: str | None = None
         self._indented = False
-        self._convert = self._root(root, pa.struct(list(fields)), layout, member_name)
+        self._convert = self._root(root, columns, layout, member_name)
         self._decoder = json.JSONDecoder(
             parse_float=Number,
             parse_int=Number,

@@ -6,6 +6,7 @@ import pickle
 import tracemalloc
 from itertools import accumulate
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,16 @@ def test_it_is_pickled_as_what_it_holds() -> None:
     )
     assert pickle.loads(pickle.dumps(ends[3])) == ends[3]
     assert len(pickle.dumps(ends[3])) < len(pickle.dumps(ends[-1])) / 5
+
+
+@pytest.mark.parametrize("messages", [100, 200, 400])
+def test_what_tasks_leave_incomplete_takes_little_on_its_way(messages: int) -> None:
+    """A task's result has its incomplete messages: docs/security.md states their bytes."""
+    left = {
+        b"%08d" % number: ChunkSequence([Chunk(1 << 40, number, 0, 2, 0, 1_700_000_000_000_000)])
+        for number in range(messages)
+    }
+    assert len(pickle.dumps(left, protocol=5)) < 400 + 64 * messages
 
 
 def test_growing_copies_nothing() -> None:

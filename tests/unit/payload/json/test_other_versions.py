@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
+from functools import partial
+from typing import Any
+
 import pytest
 
+from reader.payload import member_decoder, registry
+from reader.payload.remembered.union import ColumnUnion
 from tests.unit.payload.cases import decode, decoder, json_bytes, rows
 from tests.unit.payload.test_evolution import record
 
@@ -58,3 +65,53 @@ def test_two_names_of_one_field_are_rescued() -> None:
     found = decode(decoder(("JSON", own), ("JSON", grown)), [json_bytes({"id": 1, "ID": 2})], 0)
     assert rows(found)[0]["id"] == 1
     assert found.problems == {0: "unknown field 'ID'"}
+
+
+def test_fields_beyond_the_columns_of_a_topic_are_rescued(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever another version declares: a message that does not use it is read."""
+    for module in (registry, member_decoder):
+        monkeypatch.setattr(module, "ColumnUnion", partial(ColumnUnion, most=1))
+    made = decoder(("JSON", NAMED), ("JSON", GROWN))
+    found = decode(made, [json_bytes({"a": 1}), json_bytes({"a": 1, "b": "x"})], 0)
+    assert rows(found) == [{"a": 1}, {"a": 1}]
+    assert found.problems == {1: "field 'b' of schema version 0 has no column"}
+
+
+@pytest.mark.parametrize("beside", [[], [1, 2, 3]])
+def test_too_many_versions_are_read_each_by_itself(
+    beside: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever other versions occur in a batch."""
+    monkeypatch.setattr(member_decoder, "MOST_OTHER_FIELDS", 4)
+    made = decoder(*[("JSON", GROWN if version % 2 else NAMED) for version in range(4)])
+    payload = json_bytes({"a": 1, "b": "x"})
+    found = decode(made, [payload] * (1 + len(beside)), [0, *beside])
+    row, *_ = rows(found)
+    assert row == {"a": 1, "b": None}
+    assert found.problems == {
+        number: "unknown field 'b'" for number in range(1 + len(beside)) if number % 2 == 0
+    }
+
+
+def versions_memory(count: int) -> int:
+    """Bytes of Python's objects for a decoder of so many versions, all of which occur.
+
+    Each version has four fields of its own.
+    """
+    kinds: list[Any] = [
+        record({f"v{version}f{i}": ["null", "long"] for i in range(4)}) for version in range(count)
+    ]
+    made = decoder(*[("JSON", json.dumps(kind)) for kind in kinds], wanted=["v0f0"])
+    tracemalloc.start()
+    decode(made, [json_bytes({"v0f0": 1})] * count, list(range(count)))
+    found = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return found
+
+
+def test_memory_does_not_grow_with_versions_times_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the versions have twice the fields, and would take four times the memory."""
+    monkeypatch.setattr(member_decoder, "MOST_OTHER_FIELDS", 400)
+    versions_memory(4)
+    few, many = versions_memory(20), versions_memory(40)
+    assert many < 2.5 * few

@@ -16,6 +16,7 @@ from reader.payload.column_types import TEXT, Member, Struct
 from reader.payload.registry import MOST_PARSED, ParsedDefinitions
 from reader.payload.remembered.union import MAX_COLUMNS, ColumnUnion, count_columns
 from reader.plan import payload_columns
+from tests.unit.sources.test_chunks_linear import steps_of
 
 
 def definition(version: int, fields: int = 3, kind: str = "JSON") -> SchemaInfo:
@@ -115,6 +116,28 @@ def test_a_small_text_with_many_columns_counts_by_its_columns() -> None:
     definitions.get(info)
     assert definitions.kept > 1_000 > len(info.definition) // 64
     assert definitions.kept < MOST_PARSED
+
+
+@pytest.mark.parametrize("kind", ["AVRO", "JSON"])
+def test_new_versions_cost_a_plan_their_own_fields(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has 20 fields of its own, so there are more columns with each version: four times the
+    versions cost four times the steps, and not sixteen times.
+    """
+
+    def steps(versions: int) -> int:
+        monkeypatch.setattr(registry, "DEFINITIONS", ParsedDefinitions())
+        schemas = []
+        for version in range(versions):
+            fields = [{"name": f"v{version}f{i}", "type": ["null", "long"]} for i in range(20)]
+            record = {"type": "record", "name": "Order", "fields": fields}
+            schemas.append(SchemaInfo(version, kind, json.dumps(record)))
+        return steps_of(lambda: payload_fields(schemas))
+
+    few = steps(10)
+    assert few > 10 * 20
+    assert steps(40) < 5 * few
 
 
 @pytest.mark.parametrize("versions", [5, 10, 20, 40])
