@@ -3,20 +3,28 @@
 A record of columns takes a value if its columns do. A record that becomes JSON text has no columns,
 so an object is compared with the record's schema: otherwise the first such branch would take the
 objects of all others.
+
+Columns take more than their types have: that of an enum any text, as later versions may have other
+symbols, that of an int 64 bits, that of a record objects without some of its fields. Between two
+branches the first would get the values of the other, so each is asked first for what is of its own
+type.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.column_types import Layout, Leaf, Struct, layout_of, mapped_union
-from reader.payload.json.numbers import Number
+from reader.payload.json.numbers import SPECIAL, Number, exact_integer
 from reader.payload.json.scalars import scalar
 
-__all__ = ["Branches", "RecordTexts"]
+__all__ = ["Branches", "RecordTexts", "has_null", "is_own", "required_fields"]
 
+_UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_GREATEST_FLOAT = (2 - 2**-23) * 2.0**127
 Check = Callable[[Any], bool]
 
 
@@ -81,10 +89,15 @@ class RecordTexts:
         self._checks: dict[int, tuple[Node, Check]] = {}
         # Of a union and an object or array: between two branches nothing is compared twice.
         self._known: dict[tuple[int, int], bool] = {}
+        self._own = False
 
-    def takes(self, node: Record | Ref, value: dict[str, Any]) -> bool:
-        """Return whether ``value`` is one of the record, at any depth."""
+    def takes(self, node: Record | Ref, value: dict[str, Any], *, own: bool) -> bool:
+        """Return whether ``value`` is one of the record, at any depth.
+
+        ``own``: whether it has to be of the types themselves (`is_own`), or as columns take it.
+        """
         self._known.clear()
+        self._own = own
         return self._check(node)(value)
 
     def _check(self, node: Node) -> Check:
@@ -103,7 +116,7 @@ class RecordTexts:
             case Record(fields=()):
                 return lambda value: type(value) is dict
             case Record():
-                return self._record(dict(node.fields))
+                return self._record(dict(node.fields), required_fields(node))
             case Map():
                 return self._items(dict, node.values)
             case Array():
@@ -117,11 +130,13 @@ class RecordTexts:
     def _leaf(self, node: Enum | Fixed | Primitive) -> Check:
         layout = layout_of(node)
         assert isinstance(layout, Leaf)
-        first_form = scalar(node, layout).first_form
+        first_form, own = scalar(node, layout).first_form, is_own(node)
 
         def check(value: Any) -> bool:
             self._visit(value)
-            return first_form(value) is not None
+            if first_form(value) is None:
+                return False
+            return own is None or not self._own or own(value)
 
         return check
 
@@ -145,10 +160,12 @@ class RecordTexts:
 
         return check
 
-    def _record(self, fields: Mapping[str, Node]) -> Check:
+    def _record(self, fields: Mapping[str, Node], required: Sequence[str]) -> Check:
         def check(value: Any) -> bool:
             self._visit(value)
             if type(value) is not dict or not value.keys() <= fields.keys():
+                return False
+            if self._own and any(value.get(name) is None for name in required):
                 return False
             for name, item in value.items():
                 if item is not None and not self._check(fields[name])(item):
@@ -158,13 +175,57 @@ class RecordTexts:
         return check
 
     def _items(self, kind: type[dict[str, Any]] | type[list[Any]], node: Node) -> Check:
+        nullable = has_null(node)
+
         def check(value: Any) -> bool:
             self._visit(value)
             if type(value) is not kind:
                 return False
             for item in value.values() if isinstance(value, dict) else value:
-                if item is not None and not self._check(node)(item):
+                if item is None:
+                    if self._own and not nullable:
+                        return False
+                elif not self._check(node)(item):
                     return False
             return True
 
         return check
+
+
+def is_own(node: Enum | Fixed | Primitive) -> Callable[[Any], bool] | None:
+    """Return a function that tells whether a value that the column of ``node`` takes by its first
+    form is one of ``node``; None: each is.
+    """
+    match node:
+        case Enum():
+            symbols = frozenset(node.symbols)
+            return lambda value: value in symbols
+        case Fixed(logical="uuid") | Primitive(logical="uuid"):
+            return lambda value: _UUID.fullmatch(value) is not None
+        case Fixed(logical=None):
+            # Base64 of so many bytes has one length and one end.
+            groups, rest = divmod(node.size, 3)
+            length, padding = 4 * (groups + bool(rest)), (3 - rest) % 3
+            return lambda value: len(value) == length and value.count("=") == padding
+        case Primitive(kind="int", logical=None):
+            return lambda value: type(value) is Number and exact_integer(value.text, 32) is not None
+        case Primitive(kind="float", logical=None):
+            return _is_float
+    return None
+
+
+def _is_float(value: Any) -> bool:
+    if type(value) is not Number or value.text in SPECIAL:
+        return True
+    return abs(float(value.text)) <= _GREATEST_FLOAT
+
+
+def required_fields(record: Record) -> tuple[str, ...]:
+    """Return the names of the fields whose type has no null."""
+    return tuple(name for name, node in record.fields if not has_null(node))
+
+
+def has_null(node: Node) -> bool:
+    """Return whether null is a value of the type."""
+    branches = node.branches if isinstance(node, Union) else (node,)
+    return any(isinstance(one, Primitive) and one.kind == "null" for one in branches)

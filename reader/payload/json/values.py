@@ -9,7 +9,6 @@ precision, duplicate keys.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,7 +25,7 @@ from reader.payload.avro_schema import (
     Ref,
     Union,
 )
-from reader.payload.budget import UNBOUNDED, OutputBudget, text_bytes, value_bytes
+from reader.payload.budget import UNBOUNDED, OutputBudget, json_nesting, text_bytes, value_bytes
 from reader.payload.column_types import (
     Layout,
     Leaf,
@@ -43,7 +42,13 @@ from reader.payload.column_types import (
     mapped_union,
     mismatch,
 )
-from reader.payload.json.branches import Branches, RecordTexts
+from reader.payload.json.branches import (
+    Branches,
+    RecordTexts,
+    has_null,
+    is_own,
+    required_fields,
+)
 from reader.payload.json.member_names import member_names, pair_members
 from reader.payload.json.numbers import SPECIAL, Number
 from reader.payload.json.scalars import scalar, utf8
@@ -60,8 +65,6 @@ VALUE_BYTES = 128
 # Steps, besides one for each character: of a branch that is tried and of each value, of each piece
 # of a text that is written, of each digit, and of each member or item, null or not.
 _VISIT, _PIECE, _DIGIT, _ENTRY = 16, 8, 4, 2
-# Each is one character, or an escape: no search for the next one ever goes back.
-_MARKS = re.compile(r'\\.|["\[{\]},:]', re.DOTALL)
 INDENTED = b'{\n "'
 """How a payload begins that the JsonSchema of Pulsar's Python client wrote: its bytes are text."""
 DOUBTFUL = "is base64 or text: set pulsar.json_bytes for the topic"
@@ -91,8 +94,10 @@ class JsonReader:
         self._budget = budget
         self._texts = RecordTexts(records or {}, self._visit)
         self._room = self._steps = 0
-        # Unions within which a value is being read.
+        # Unions within which a value is being read, and whether the branch that is tried takes
+        # only what is of its own type (`branches.is_own`), not all that its column takes.
         self._trying = 0
+        self._own = False
         self._problems: list[str] = []
         self._duplicate: str | None = None
         self._indented = False
@@ -120,7 +125,7 @@ class JsonReader:
         most = self._budget.message // VALUE_BYTES
         opened = text.count("[") + text.count("{")
         if opened > MAX_JSON_DEPTH or opened + text.count(",") + text.count(":") > most:
-            depth, count = _form(text)
+            depth, count = json_nesting(text)
             if depth > MAX_JSON_DEPTH:
                 return None, "nested too deeply", 0
             if count > most:
@@ -131,7 +136,7 @@ class JsonReader:
             return None, f"not JSON: {error}", 0
         self._room = limit = self._budget.of_message(len(payload))
         self._steps = steps = self._budget.steps(len(payload))
-        self._trying = 0
+        self._trying, self._own = 0, False
         try:
             values: dict[str, Any] | None = self._convert(value)
         except _TooLargeError:
@@ -200,6 +205,7 @@ class JsonReader:
             return self._union(node, layout, real, path)
         if isinstance(node, Primitive) and node.kind == "null":
             return lambda value: self._fail(path, "is not null")
+        own = is_own(node) if isinstance(node, Enum | Fixed | Primitive) else None
         node = read_as(node, layout)
         if not accepts(layout, layout_of(node)):
             member = union_member(layout, node)
@@ -219,7 +225,7 @@ class JsonReader:
             case Map(), MapOf():
                 return self._map(node, layout, real, path)
             case Enum() | Fixed() | Primitive(), Leaf():
-                return self._scalar(node, layout, path)
+                return self._scalar(node, layout, path, own)
         raise AssertionError(f"{node} does not go to {layout}")
 
     def _checked(self, kind: type, convert: Convert, path: str, what: str) -> Convert:
@@ -249,7 +255,7 @@ class JsonReader:
             self._steps -= _steps(value)
             found = None
             if self._trying:
-                takes = type(value) is dict and self._texts.takes(node, value)
+                takes = type(value) is dict and self._texts.takes(node, value, own=self._own)
             else:
                 takes = of_anything or type(value) is dict
             if takes:
@@ -274,11 +280,13 @@ class JsonReader:
             column = name if member is None else member.column
             inner = _member_type(real, column)
             members[name] = (column, self._value(child, found, inner, where))
-        others = member_names(members)
+        others, required = member_names(members), required_fields(node)
 
         def convert(value: dict[str, Any]) -> dict[str, Any]:
             # Of a record within a branch: nothing is read to see that it has other names.
             if self._trying and not value.keys() <= members.keys():
+                raise _MismatchError
+            if self._own and any(value.get(name) is None for name in required):
                 raise _MismatchError
             found = {}
             renamed: dict[str, str] | None = None
@@ -301,7 +309,7 @@ class JsonReader:
 
     def _array(self, node: Array, layout: ListOf, real: pa.ListType, path: str) -> Convert:
         item = self._value(node.items, layout.item, real.value_type, f"{path}[]")
-        size = value_bytes(real.value_type)
+        size, nullable = value_bytes(real.value_type), has_null(node.items)
         pairs = pair_members(node)
         pair = None
         if pairs is not None and isinstance(layout.item, Struct):
@@ -311,6 +319,8 @@ class JsonReader:
             self._steps -= _steps(value)
             if type(value) is list:
                 self._take(size * len(value))
+                if self._own and not nullable and None in value:
+                    raise _MismatchError
                 return [None if v is None else item(v) for v in value]
             if type(value) is dict and pair is not None and not self._trying:
                 self._take(size * len(value))
@@ -323,10 +333,13 @@ class JsonReader:
     def _map(self, node: Map, layout: MapOf, real: pa.MapType, path: str) -> Convert:
         item = self._value(node.values, layout.value, real.item_type, f"{path}[]")
         size = value_bytes(real.key_type) + value_bytes(real.item_type)
+        nullable = has_null(node.values)
 
         def convert(value: dict[str, Any]) -> list[tuple[str, Any]] | None:
             self._take(size * len(value))
             self._steps -= sum(map(len, value))
+            if self._own and not nullable and None in value.values():
+                raise _MismatchError
             if any(utf8(key) is None for key in value):
                 return None
             return [(k, None if v is None else item(v)) for k, v in value.items()]
@@ -334,7 +347,7 @@ class JsonReader:
         return self._checked(dict, convert, path, "is not an object of Unicode keys")
 
     def _union(self, node: Union, layout: Layout, real: pa.DataType | None, path: str) -> Convert:
-        """The first branch that takes the value without a problem."""
+        """The first branch that has the value, else the only one whose column takes it."""
         branches = mapped_union(node)
         if len(branches) < 2:
             only = branches[0] if branches else Primitive("null")
@@ -356,31 +369,48 @@ class JsonReader:
         forms = Branches(branches, layouts)
 
         def convert(value: Any) -> Any:
-            room = self._room
+            room, outer = self._room, self._own
+            taken: list[tuple[int, Any, int]] = []
             self._trying += 1
-            for i in forms.candidates(value):
-                column, branch, why = choices[i]
-                self._steps -= _VISIT
-                # Asked only here: between two branches nothing is read twice.
-                if self._steps < 0:
-                    raise _TooSlowError
-                try:
-                    found = branch(value)
-                except _MismatchError:
+            for own in (True,) if outer else (True, False):
+                self._own = own
+                for i in forms.candidates(value):
+                    self._steps -= _VISIT
+                    # Asked only here: between two branches nothing is read twice.
+                    if self._steps < 0:
+                        raise _TooSlowError
                     self._room = room
-                    continue
-                self._trying -= 1
-                if why is not None:
-                    self._fail(path, why)
-                    return None
-                return found if column is None else {column: found}
+                    try:
+                        taken.append((i, choices[i][1](value), self._room))
+                    except _MismatchError:
+                        continue
+                    if own or len(taken) > 1:
+                        break
+                if taken:
+                    break
             self._trying -= 1
-            self._fail(path, "matches no branch of its union")
-            return None
+            self._own = outer
+            if len(taken) != 1:
+                self._fail(
+                    path, f"matches {'several branches' if taken else 'no branch'} of its union"
+                )
+                return None
+            ((i, found, self._room),) = taken
+            column, _, why = choices[i]
+            if why is not None:
+                self._fail(path, why)
+                return None
+            return found if column is None else {column: found}
 
         return convert
 
-    def _scalar(self, node: Enum | Fixed | Primitive, layout: Leaf, path: str) -> Convert:
+    def _scalar(
+        self,
+        node: Enum | Fixed | Primitive,
+        layout: Leaf,
+        path: str,
+        own: Callable[[Any], bool] | None,
+    ) -> Convert:
         forms = scalar(node, layout)
         wide = isinstance(node, Fixed | Primitive) and node.precision > 38
         doubtful = node == Primitive("bytes")
@@ -390,6 +420,8 @@ class JsonReader:
             found = forms.first_form(value)
             if found is None and not self._trying:
                 found = forms.other_forms(value)
+            elif found is not None and self._own and own is not None and not own(value):
+                raise _MismatchError
             if type(found) is Cut:
                 self._fail(path, CUT)
                 return found.value
@@ -464,21 +496,3 @@ def _write(value: Any, parts: list[str]) -> bool:
 
 def _quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _form(text: str) -> tuple[int, int]:
-    """(how deep ``text`` is nested, about how many values and keys it has), in linear time."""
-    depth = deepest = values = 0
-    inside = False
-    for found in _MARKS.finditer(text):
-        mark = found[0]
-        if mark == '"':
-            inside = not inside
-        elif not inside:
-            values += mark in "[{,:"
-            if mark in "[{":
-                depth += 1
-                deepest = max(deepest, depth)
-            elif mark in "]}":
-                depth -= 1
-    return deepest, values
