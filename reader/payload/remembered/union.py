@@ -21,7 +21,7 @@ from reader.payload.column_types import (
     column_name,
     unused_name,
 )
-from reader.payload.remembered.union_members import member_pairs
+from reader.payload.remembered.union_members import member_pairs, union_targets
 
 __all__ = ["MAX_COLUMNS", "ColumnUnion", "count_columns", "with_missing"]
 
@@ -101,9 +101,19 @@ class _GrowingStruct:
 
 
 def _struct_inside(one: Layout, other: Layout) -> tuple[Struct | None, Struct | None]:
-    """Return the structs that two columns are, or that are the items of both."""
+    """Return the structs that two columns are, or that are the items of both.
+
+    A record alone is that of a union's branch: it grows in the union's member, and the branch in
+    the column that a record alone has.
+    """
     match one, other:
-        case Struct(), Struct() if one.union == other.union:
+        case Struct(union=True), Struct(union=False):
+            return one, Struct((Member(other.record, "", other),), union=True)
+        case Struct(union=False), Struct(union=True):
+            pairs = zip(union_targets(one, other), other.members, strict=True)
+            inside = (branch.layout for target, branch in pairs if target is one)
+            return one, next((struct for struct in inside if isinstance(struct, Struct)), None)
+        case Struct(), Struct():
             return one, other
         case ListOf(), ListOf():
             return _struct_inside(one.item, other.item)

@@ -74,7 +74,11 @@ def _of_record(record: str, branches: Sequence[Member]) -> list[Member]:
 
 
 def _members(known: Sequence[Member], branches: Sequence[Member]) -> list[Member | None]:
-    """Return the member for each branch: by full name, then simple name, then kind of value."""
+    """Return the member for each branch: by full name, then simple name, then kind of value.
+
+    Of several branches each has values of one kind alone, as all others can have members of their
+    own. A type without a union has no other place than a member that holds its values exactly.
+    """
     remaining = {member.name: member for member in known}
     found: list[Member | None] = [None] * len(branches)
     rules: tuple[Callable[[Member, Member], bool], ...] = (
@@ -83,7 +87,7 @@ def _members(known: Sequence[Member], branches: Sequence[Member]) -> list[Member
         lambda member, branch: _by_kind(member, branch) and _same(member.layout, branch.layout),
         lambda member, branch: _by_kind(member, branch) and _fits(member, branch),
     )
-    for rule in rules:
+    for rule in rules if len(branches) == 1 else rules[:3]:
         for i, branch in enumerate(branches):
             if found[i] is not None:
                 continue

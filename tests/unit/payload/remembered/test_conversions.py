@@ -51,6 +51,7 @@ FIRST, SECOND, THIRD = (
     {"type": "record", "name": name, "fields": [{"name": field, "type": "int"}]}
     for name, field in (("First", "id"), ("Second", "x"), ("Third", "y"))
 )
+GROWN = FIRST | {"fields": [{"name": name, "type": "int"} for name in ("id", "n")]}
 MOVED = SECOND | {"namespace": "b"}
 COLOUR = {"type": "enum", "name": "Colour", "symbols": ["RED"]}
 SIZE = {"type": "enum", "name": "Size", "symbols": ["L"]}
@@ -119,6 +120,17 @@ CASES: dict[str, tuple[Any, Any, list[tuple[Any, Any]]]] = {
     "a union with fewer branches": (["long", "string", "boolean"], ["null", "string"], [
         ("x", {"member0": None, "member1": "x", "member2": None}), (None, None)]),
     "a union with a record": (PAIR, ["null", PAIR, "string"], [({"a": 1}, {"a": 1}), ("x", LOST)]),
+    "a union with another kind of number": (["string", "long"], ["string", "double"], [
+        (2.5, {"member0": None, "member1": None, "member2": 2.5}),
+        (2.0, {"member0": None, "member1": None, "member2": 2.0})]),
+    "another number alone": (["string", "long"], decimal(10, 2), [
+        (D("2.00"), {"member0": None, "member1": 2})]),
+    "a union with a record that has grown": (FIRST, ["null", GROWN, "string"], [
+        ({"id": 1, "n": 2}, {"id": 1, "n": 2}), ("x", LOST)]),
+    "a record of a union alone, grown": ([FIRST, SECOND], ["null", GROWN], [
+        ({"id": 1, "n": 2}, {"member0": {"id": 1, "n": 2}, "member1": None})]),
+    "a record alone that the union has not": ([FIRST, SECOND], THIRD, [
+        ({"y": 3}, {"member0": None, "member1": None, "member2": {"y": 3}})]),
     "a record under JSON text": ({"type": "record", "name": "P", "fields": []}, PAIR, [
         ({"a": 1}, '{"a":1}')]),
     "text": ("string", "long", [(1, LOST)]),
@@ -140,7 +152,7 @@ def _json(schema: Any, value: Any) -> bytes:
 
 
 # Jackson writes 3.0 for a double, which is no integer in JSON.
-FRACTIONS = ("decimal in an integer", "double in an integer")
+FRACTIONS = ("decimal in an integer", "double in an integer", "another number alone")
 AS_JSON = [case for case in CASES if case not in FRACTIONS]
 FORMATS: dict[str, Callable[[Any, Any], bytes]] = {"AVRO": _avro, "JSON": _json}
 
