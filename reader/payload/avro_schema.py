@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reader.errors import UnsupportedError
@@ -233,37 +233,81 @@ def non_null(union: Union) -> tuple[Node, ...]:
     return tuple(b for b in union.branches if not (isinstance(b, Primitive) and b.kind == "null"))
 
 
-def overlay(*nodes: Node) -> Node:
-    """Return the first type, with the record fields that the others have added, at any depth.
+def overlay(own: Node, others: Node | None) -> Node:
+    """Return a type with the record fields that only ``others`` (`agreed_type`) has, at any depth.
 
-    A field that several have is the first one's, overlaid in the same way. A name that is an
-    earlier field's in another case adds no field, so that what such a name means does not change
-    with each new version. The cost is in proportion to the fields of all.
+    A name that is an own field's in another case adds no field, so that what such a name means does
+    not change with each new version.
     """
-    own, others = nodes[0], nodes[1:]
+    if others is None:
+        return own
     if isinstance(own, Union):
         branches = non_null(own)
-        if len(branches) != 1 or not others:
+        if len(branches) != 1:
             return own
-        inner = overlay(branches[0], *map(_inside, others))
+        inner = overlay(branches[0], others)
         return Union(tuple(inner if branch in branches else branch for branch in own.branches))
-    others = tuple(map(_inside, others))
-    if isinstance(own, Record):
-        fields: dict[str, list[Node]] = {name: [node] for name, node in own.fields}
-        keys = {name_key(name) for name in fields}
-        for record in (node for node in others if isinstance(node, Record)):
-            for name, node in record.fields:
-                if name in fields:
-                    fields[name].append(node)
-                elif (key := name_key(name)) not in keys:
-                    keys.add(key)
-                    fields[name] = [node]
-        return Record(own.name, tuple((name, overlay(*some)) for name, some in fields.items()))
-    if isinstance(own, Array):
-        return Array(overlay(own.items, *(n.items for n in others if isinstance(n, Array))))
-    if isinstance(own, Map):
-        return Map(overlay(own.values, *(n.values for n in others if isinstance(n, Map))))
+    match own, _inside(others):
+        case Record(fields=()), _:  # a Java class that Avro knows nothing of: any JSON is one
+            return own
+        case Record(), Record() as others:
+            added = dict(others.fields)
+            fields = [
+                (name, overlay(node, added[name]) if name in added else node)
+                for name, node in own.fields
+            ]
+            keys = {name_key(name) for name, _ in fields}
+            fields += (field for field in others.fields if name_key(field[0]) not in keys)
+            return Record(own.name, tuple(fields))
+        case Array(), Array() as others:
+            return Array(overlay(own.items, others.items))
+        case Map(), Map() as others:
+            return Map(overlay(own.values, others.values))
     return own
+
+
+def agreed_type(nodes: Sequence[Node]) -> Node | None:
+    """Return a type that reads JSON as each of some schema versions does, or None.
+
+    Of records it has the fields of all, but none on which those that have it do not agree: an
+    integer is one time in ms and another in µs. Of names that differ in their case, the first. The
+    cost is in proportion to the fields of all.
+    """
+    inside = [_inside(node) for node in nodes]
+    first = inside[0]
+    if isinstance(first, Record) and all(
+        isinstance(node, Record) and bool(node.fields) == bool(first.fields) for node in inside
+    ):
+        fields: dict[str, list[Node]] = {}
+        names: dict[str, str] = {}
+        for record in inside:
+            for name, node in record.fields if isinstance(record, Record) else ():
+                if names.setdefault(name_key(name), name) == name:
+                    fields.setdefault(name, []).append(node)
+        found = ((name, agreed_type(some)) for name, some in fields.items())
+        return Record(first.name, tuple((name, node) for name, node in found if node is not None))
+    if isinstance(first, Array) and all(isinstance(node, Array) for node in inside):
+        items = agreed_type([node.items for node in inside if isinstance(node, Array)])
+        return None if items is None else Array(items)
+    if isinstance(first, Map) and all(isinstance(node, Map) for node in inside):
+        values = agreed_type([node.values for node in inside if isinstance(node, Map)])
+        return None if values is None else Map(values)
+    form = _json_form(first)
+    return first if all(_json_form(node) == form for node in inside[1:]) else None
+
+
+def _json_form(node: Node) -> Node:
+    """Return the one of the types with the same JSON that stands for all."""
+    match node:
+        case Primitive(kind="int", logical=None):
+            return replace(node, kind="long")
+        case Primitive(kind="float", logical=None):
+            return Primitive("double")
+        case Enum():
+            return Primitive("string")
+        case Fixed():
+            return replace(node, name="")
+    return node
 
 
 def _inside(node: Node) -> Node:

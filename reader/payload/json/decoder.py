@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes
-from reader.payload.avro_schema import Schema, overlay
+from reader.payload.avro_schema import Schema, agreed_type, overlay
 from reader.payload.budget import UNBOUNDED, Decoded, OutputBudget
 from reader.payload.column_types import Struct
 from reader.payload.json.forms import CUT_DIGITS
@@ -38,8 +38,8 @@ class JsonDecoder:
     """All JSON versions of one member; ``layout`` is fitted to ``fields`` already.
 
     A message may use the fields of every version: one that its own version does not declare is
-    read as the first version that declares it. ``every``: all versions; None: these are all.
-    Without any, a message may use the fields of its own version alone.
+    read as the versions do that declare it, if they agree. ``every``: all versions; None: these
+    are all. Without any, a message may use the fields of its own version alone.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class JsonDecoder:
         self._fields = [field for field in fields if field.name in wanted]
         schemas = list(schemas)
         every = [schema for _, schema in schemas] if every is None else every
-        others = (overlay(*(schema.root for schema in every)),) if every else ()
+        agreed = agreed_type([schema.root for schema in every]) if every else None
         member = None if member_name is None else layout.member(member_name)
         column = layout if member is None else member.layout
         records = {name: record for schema in every for name, record in schema.records.items()}
         named = {v: ChainMap(dict(schema.records), records) for v, schema in schemas}
         roots = [
-            (v, expanded(overlay(schema.root, *others), column, named[v])) for v, schema in schemas
+            (v, expanded(overlay(schema.root, agreed), column, named[v])) for v, schema in schemas
         ]
         struct = pa.struct(list(fields))
         self._readers = {

@@ -115,3 +115,59 @@ def test_memory_does_not_grow_with_versions_times_fields(monkeypatch: pytest.Mon
     versions_memory(4)
     few, many = versions_memory(20), versions_memory(40)
     assert many < 2.5 * few
+
+
+MILLIS, MICROS, DATE = (
+    ["null", {"type": kind, "logicalType": logical}]
+    for kind, logical in (
+        ("long", "timestamp-millis"),
+        ("long", "timestamp-micros"),
+        ("int", "date"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "value"),
+    [(MILLIS, MICROS, 1_700_000_000_000), (["null", "int"], DATE, 12), ("string", "bytes", "test")],
+)
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0)])
+def test_a_field_of_which_other_versions_have_two_types_is_unknown(
+    one: object, other: object, value: object, order: tuple[int, ...]
+) -> None:
+    """The versions without the field, with one type and with the other, in each order."""
+    types: list[dict[str, object]] = [{}, {"t": one}, {"t": other}]
+    inside = [record({"a": "long", **more}, "In") for more in types]
+    schemas = [record({"a": "long", **more, "r": r}) for more, r in zip(types, inside, strict=True)]
+    made = decoder(*(("JSON", schemas[i]) for i in order))
+    payloads = [json_bytes({"a": 1, "t": value}), json_bytes({"a": 1, "r": {"a": 1, "t": value}})]
+    found = decode(made, payloads, order.index(0))
+    assert found.problems == {0: "unknown field 't'", 1: "unknown field 'r.t'"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "value"),
+    [("int", ["null", "long"], 5), ("float", "double", 0.5), ("string", ["null", "string"], "x")],
+)
+def test_a_field_of_which_other_versions_have_two_types_of_one_form(
+    one: object, other: object, value: object
+) -> None:
+    schemas = [record({"a": "long", **more}) for more in ({}, {"t": one}, {"t": other})]
+    found = decode(
+        decoder(*(("JSON", it) for it in schemas)), [json_bytes({"a": 1, "t": value})], 0
+    )
+    assert rows(found) == [{"a": 1, "t": value}]
+    assert not found.problems
+
+
+@pytest.mark.parametrize("value", ["text", 1_700_000_000_123, {"any": 1}])
+def test_a_java_class_that_a_later_version_knows_takes_any_json(value: object) -> None:
+    """What Avro's reflection says of java.lang.Object is a record without fields."""
+    unknown = {"type": "record", "name": "Object", "fields": []}
+    known = {**unknown, "fields": [{"name": "x", "type": "int"}]}
+    schemas = [record({"f": kind}) for kind in (unknown, known)]
+    payload = json_bytes({"f": value})
+    alone = decode(decoder(("JSON", schemas[0])), [payload])
+    found = decode(decoder(*(("JSON", it) for it in schemas)), [payload], 0)
+    assert rows(found) == rows(alone)
+    assert not found.problems
