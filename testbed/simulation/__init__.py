@@ -19,7 +19,7 @@ puts the product on top of it. Imports nothing but the standard library.
 from __future__ import annotations
 
 from testbed.simulation.admin_rest import AdminRest
-from testbed.simulation.chunks import incomplete_messages, needed_chunks
+from testbed.simulation.chunks import follow, incomplete_messages, needed_chunks
 from testbed.simulation.clock import Clock, HostClock
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
 from testbed.simulation.commits import note_commit, of_old_copy, said_of
@@ -61,6 +61,7 @@ __all__ = [
     "avro_message",
     "bookie_of",
     "expected_rows",
+    "follow",
     "incomplete_messages",
     "life_of",
     "message_entry",

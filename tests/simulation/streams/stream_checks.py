@@ -13,8 +13,7 @@ from reader.errors import PulsarLakeError, UnavailableError, UnsupportedError
 from reader.model import BEFORE_ALL, Partition, Position
 from reader.stream import StreamOffset, StreamOptions
 from reader.stream.stream_options import Place
-from testbed.simulation import Ledger, ManagedLedger, Row, RowKind, published_rows
-from testbed.simulation.chunks import follow
+from testbed.simulation import Ledger, ManagedLedger, Row, RowKind, follow, published_rows
 from tests.simulation.product.queries import pin
 from tests.simulation.product.streams import Batch, SimulatedStream
 from tests.simulation.world import TOPIC, World, tries
