@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Self
@@ -105,20 +106,36 @@ def _topics(value: object) -> object:
 _Place = Annotated[Place, BeforeValidator(_place)]
 
 
-def matching(expression: str, names: Sequence[str]) -> list[str]:
-    """The names that a regular expression of RE2 matches as a whole.
+_MATCHING_SECONDS = 5.0
+_NAMES_AT_ONCE = 32
+
+
+def matching(
+    expression: str, names: Sequence[str], clock: Callable[[], float] = time.monotonic
+) -> list[str]:
+    """Return the names that a regular expression of RE2 matches as a whole.
 
     RE2 takes time in proportion to a name, and other threads run meanwhile. Python's own may take
     days for forty letters, in which every session's planner stands still. Raises ValueError for
-    what is no such expression.
+    what is no such expression, and ConfigurationError if it takes five seconds for all names.
     """
+    found: list[str] = []
+    ends = clock() + _MATCHING_SECONDS
     try:
         pc.match_substring_regex(pa.array([""]), expression)  # by itself: "a)|(b" is none
-        found = pa.array(names, pa.string())
-        whole = pc.match_substring_regex(found, rf"\A(?:{expression})\z")
+        for first in range(0, len(names), _NAMES_AT_ONCE):
+            if clock() > ends:
+                raise ConfigurationError(
+                    f"topicsPattern {expression[:200]!r} takes too long: only {first} of "
+                    f"{len(names)} names were matched within {_MATCHING_SECONDS:g} s",
+                    hint="Use a simpler expression, without large repetitions such as {400}.",
+                )
+            some = pa.array(names[first : first + _NAMES_AT_ONCE], pa.string())
+            whole = pc.match_substring_regex(some, rf"\A(?:{expression})\z")
+            found += map(str, some.filter(whole).to_pylist())
     except pa.ArrowInvalid as error:
         raise ValueError(f"topicsPattern is no regular expression of RE2: {error}") from None
-    return [str(name) for name in found.filter(whole).to_pylist()]
+    return found
 
 
 class StreamOptions(Section):

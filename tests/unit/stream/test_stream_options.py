@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import count
 
 import pytest
 
@@ -44,6 +45,18 @@ def test_a_pattern_matches_whole_names() -> None:
 def test_no_pattern_takes_longer_than_names_are_long(given: str) -> None:
     """Python's own expressions take four times as long for two letters more: days for these."""
     assert matching(given, ["a" * 100_000]) == []
+
+
+def test_a_pattern_has_five_seconds_for_all_names() -> None:
+    """And the error names it, and how far it came."""
+    ticks = count(0.0, 0.1)
+    names = [f"orders-{n}" for n in range(10_000)]
+    with pytest.raises(
+        ConfigurationError, match=r"topicsPattern 'orders\.\*' takes too long"
+    ) as caught:
+        matching("orders.*", names, lambda: next(ticks))
+    assert "only 1600 of 10000 names were matched within 5 s" in caught.value.message
+    assert matching("orders.*", names) == names
 
 
 @pytest.mark.parametrize("given", ["a)|(b", "(", "(?=a)b", r"(a)\1", "a{1001}"])
