@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,10 @@ def test_a_hold_that_cannot_be_made_again_keeps_no_other_unheld(
 
 @contextmanager
 def long_turn(pulsar: GrowingPulsar, offloader: TopicOffloader) -> Iterator[Scheduler]:
-    """The scheduler while the topic's turn converts; the turn ends with the block."""
+    """The scheduler while the topic's turn converts; the turn ends with the block.
+
+    It has no rounds of its own: one that is late would ask for holds beside the test's rounds.
+    """
     begun, go = threading.Event(), threading.Event()
 
     def convert() -> None:
@@ -117,7 +121,8 @@ def long_turn(pulsar: GrowingPulsar, offloader: TopicOffloader) -> Iterator[Sche
         ended=lambda topic, result, retry_at: None,
     )
     request = made.request(TOPIC)
-    thread = threading.Thread(target=made.run, args=(lambda: request.done,))
+    run = partial(made.run, lambda: request.done, rounds=False)
+    thread = threading.Thread(target=run)
     thread.start()
     try:
         assert begun.wait(30)
