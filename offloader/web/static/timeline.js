@@ -71,7 +71,8 @@ export class Timeline {
 
   draw() {
     const width = this.place.clientWidth - 48;
-    if (width <= 0) return;
+    // Before the first answer there is no time: an axis would begin in 1970.
+    if (width <= 0 || !this.now) return;
     const [from, to] = this.#window();
     const partitions = new Map();
     for (const one of this.segments) {
