@@ -60,13 +60,14 @@ function simple() {
   ]);
 }
 
+// Marked with a character that no text of LETTERS has, so that the digits alone can be unquoted.
 class Nanoseconds {
   constructor(date) {
     this.text = `${BigInt(date.getTime()) * 1000000n}`;
   }
 
   toJSON() {
-    return `\u0000${this.text}\u0000`;
+    return `\u0001${this.text}\u0001`;
   }
 }
 
@@ -127,6 +128,6 @@ for (let schema = 0; schema < schemas; schema++) {
       payload: Buffer.from(JSON.stringify(value)).toString("base64"),
       value: made.show(value),
     });
-    console.log(line.replace(/"\\u0000(-?\d+)\\u0000"/g, "$1"));
+    console.log(line.replace(/"\\u0001(-?\d+)\\u0001"/g, "$1"));
   }
 }
