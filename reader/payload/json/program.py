@@ -36,6 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from reader.payload.avro_schema import (
     Array,
@@ -269,10 +270,11 @@ class _Compiler:
                 literals = {"integer": LITERALS, "number": FRACTIONS}
                 return self.emit(STRING, path, out, c=literals.get(form, 0))
             case Primitive(logical="decimal") | Fixed(logical="decimal"):
-                if node.precision > 38:
+                real = layout.type
+                if not pa.types.is_decimal128(real) or real.scale != node.scale:
                     return self.emit(DEFER, path, None)
                 connect = isinstance(node, Primitive) and node.connect
-                return self.emit(DECIMAL, path, out, node.precision, node.scale, connect)
+                return self.emit(DECIMAL, path, out, real.precision, real.scale, connect)
             case Primitive(kind="bytes", json_form="text"):
                 return self.emit(STRING, path, out)
             case Primitive(kind="bytes") | Fixed():

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+
 from reader.model.columns import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS
 from reader.payload.avro.text import number_text
 from reader.payload.avro_schema import Enum, Fixed, Primitive
@@ -34,6 +36,8 @@ __all__ = ["FACTORS", "Scalar", "bounds", "scalar", "utf8"]
 
 FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
 """By logical type: how many of the column's units one of the schema's is."""
+_TEXT_DIGITS = 39
+"""The least precision of a decimal whose column is text."""
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 Read = Callable[[Any], Any]
@@ -57,7 +61,7 @@ def scalar(node: Enum | Fixed | Primitive, layout: Leaf) -> Scalar:
     if isinstance(node, Enum):
         return Scalar(_text, _integer_literal, "is not a string")
     if node.logical == "decimal":
-        return _decimal(node)
+        return _decimal(node, layout)
     if layout.tag == "text":
         form = node.json_form if isinstance(node, Primitive) else ""
         literals = {"integer": _integer_literal, "number": _any_literal}
@@ -177,32 +181,40 @@ def _char(value: Any) -> int | None:
     return ord(value) if short and ord(value) < 1 << 16 else None
 
 
-def _decimal(node: Fixed | Primitive) -> Scalar:
-    precision, scale = node.precision, node.scale
+def _decimal(node: Fixed | Primitive, layout: Leaf) -> Scalar:
+    """Return the forms of a decimal, whose column may be of another scale or of integers."""
+    scale = node.scale
     connect = isinstance(node, Primitive) and node.connect
+    real = layout.type if pa.types.is_decimal128(layout.type) else None
+    digits = real.precision if real and real.scale == scale else max(node.precision, _TEXT_DIGITS)
     # Computed once: of 4,000 digits it takes longer than any literal.
-    limit = 10**precision
+    limit = 10**digits
+    own = (digits, scale) if real is None else (real.precision, real.scale)
+    what = f"is not a decimal of {own[0]} digits, {own[1]} after the point"
+    if layout.tag != "decimal":
+        what = "is not an integer of 64 bits"
 
-    def column(unscaled: int | None) -> Decimal | str | None:
+    def column(text: str) -> Decimal | str | int | None:
+        if layout.tag != "decimal":
+            return exact_whole(text)
+        unscaled = exact_unscaled(text, *own)
         if unscaled is None:
             return None
-        text = number_text(unscaled, scale)
-        return Decimal(text) if precision <= 38 else text
+        shown = number_text(unscaled, own[1])
+        return shown if real is None else Decimal(shown)
 
-    def first_form(value: Any) -> Decimal | str | None:
+    def first_form(value: Any) -> Decimal | str | int | None:
         if type(value) is Number:
-            return column(exact_unscaled(value.text, precision, scale))
-        if connect and type(value) is str:
-            return column(_unscaled(value, precision, limit))
-        return None
+            return column(value.text)
+        unscaled = _unscaled(value, digits, limit) if connect and type(value) is str else None
+        return None if unscaled is None else column(number_text(unscaled, scale))
 
-    def quoted(value: Any) -> Decimal | str | None:
+    def quoted(value: Any) -> Decimal | str | int | None:
         # Some digits are base64 as well, and it may be the number of these bytes.
         if type(value) is not str or not is_number(value) or _base64(value) is not None:
             return None
-        return column(exact_unscaled(value, precision, scale))
+        return column(value)
 
-    what = f"is not a decimal of {precision} digits, {scale} after the point"
     return Scalar(first_form, _none if connect else quoted, what)
 
 

@@ -412,7 +412,7 @@ class JsonReader:
         own: Callable[[Any], bool] | None,
     ) -> Convert:
         forms = scalar(node, layout)
-        wide = isinstance(node, Fixed | Primitive) and node.precision > 38
+        wide = layout.tag == "decimal" and layout.type == pa.string()
         doubtful = node == Primitive("bytes")
 
         def convert(value: Any) -> Any:

@@ -48,11 +48,13 @@ _WIDE = 39
 def read_as(node: Node, layout: Layout) -> Node:
     """Return the type by which the text of a number is read for the column ``layout``.
 
-    It is the column's own type, because the text says the number exactly. Kafka Connect's decimals
-    are bytes, so they keep their scale.
+    It is the column's own type, because the text says the number exactly. A decimal of Kafka
+    Connect may be bytes instead, of which only its own type tells the scale.
     """
     natural = layout_of(node)
     if natural == layout or not isinstance(node, Fixed | Primitive):
+        return node
+    if isinstance(node, Primitive) and node.connect:
         return node
     if not isinstance(layout, Leaf) or not accepts(layout, natural):
         return node
@@ -61,10 +63,7 @@ def read_as(node: Node, layout: Layout) -> Node:
     if layout == DOUBLE:
         return Primitive("double")
     if pa.types.is_decimal128(layout.type):
-        precision, scale = layout.type.precision, layout.type.scale
-        if isinstance(node, Primitive) and node.connect:
-            return replace(node, precision=precision) if node.scale == scale else node
-        return Primitive("bytes", "decimal", precision, scale)
+        return Primitive("bytes", "decimal", layout.type.precision, layout.type.scale)
     return replace(node, precision=max(node.precision, _WIDE))
 
 
