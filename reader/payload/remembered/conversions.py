@@ -58,6 +58,8 @@ def read_as(node: Node, layout: Layout) -> Node:
         return node
     if not isinstance(layout, Leaf) or not accepts(layout, natural):
         return node
+    if isinstance(node, Primitive) and node.json_form == "character":
+        return Primitive("string")  # "5" is the character's number 53, and no 5
     if layout == NUMBER:
         return Primitive("long")
     if layout == DOUBLE:

@@ -260,3 +260,14 @@ def test_bytes_are_base64_or_text(
     assert rows(found) == [{"f0": None if column is NONE else column, "f1": 7}]
     assert len(found.problems) == (column is NONE)
     agrees(record(kind, "int"), [payload])
+
+
+@pytest.mark.parametrize("before", ["double", DECIMAL])
+def test_a_character_under_numbers_of_another_kind_is_null(before: Any) -> None:
+    """A digit in quotes is the number of the character: "5" is 53."""
+    made = decoder(
+        ("JSON", json.dumps(record(before, "int"))), ("JSON", json.dumps(record(CHAR, "int")))
+    )
+    found = decode(made, [b'{"f0":"5","f1":7}'], 1)
+    assert rows(found) == [{"f0": None, "f1": 7}]
+    assert list(found.problems) == [0]
