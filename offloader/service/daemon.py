@@ -6,7 +6,6 @@ pauses. A stop takes effect between commits.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -433,11 +432,12 @@ def spark_context(config: Config, stop: Stop) -> Callable[[], SparkContext]:
 
     def start() -> SparkContext:
         from spark_ext.session.builder import build_session  # Java starts only if something is due
+        from spark_ext.session.cores import usable_cores
 
         match = _LOCAL.fullmatch(config.spark.master)
         # Without a number of retries, a local master gives up at a task's first failure. Healthy
         # topics, retries and slow topics wait for their servers side by side (``Workers``).
-        cores = match[1].replace("*", str(max(3, os.cpu_count() or 1))) if match else ""
+        cores = match[1].replace("*", str(max(3, usable_cores()))) if match else ""
         master = f"local[{cores},4]" if match else config.spark.master
         # Pools share the cores between jobs that run side by side (offloader/convert/jobs.py).
         conf = {

@@ -3,6 +3,7 @@
     builder   sessions with Delta, S3A and the catalog set up
     class_archive  an archive of Spark's classes, from which a JVM starts sooner
     conf      ``python -m spark_ext.session.conf``: the settings for Spark's own shells and servers
+    cores     how many cores this process may use, in a container too
     errors    our errors across Spark as data: class, message, hint, context
     handoff   passing a configuration to other processes: the planner, Spark's Python workers
     jars      the jars that Spark needs beside pyspark's own
