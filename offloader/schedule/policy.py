@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from offloader.config import OffloadConfig
 from offloader.model import COMMIT_BYTES, Due, Trigger
-from reader.model import Position
+from reader.model import Partition, Position
 from reader.pulsar import LedgerInfo, PartitionLedgers
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "overdue",
     "sealed",
     "within",
+    "within_few",
 ]
 
 
@@ -113,6 +114,27 @@ def within(dues: Sequence[Due], limit: int = COMMIT_BYTES) -> tuple[Due, ...]:
     """The same, cut to prefixes of about ``limit`` bytes together; at least one ledger each."""
     share = limit // max(1, sum(bool(one.ledgers) for one in dues))
     return tuple(_cut(one, share) for one in dues)
+
+
+def within_few(dues: Sequence[Due], limit: int) -> tuple[Due, ...]:
+    """The same for a slow topic: of few partitions, but at least one ledger in all.
+
+    The partitions that have waited for longest come first. A ledger of each partition may take
+    longer than a file may be old when it is committed.
+    """
+    chosen: dict[Partition, Due] = {}
+    left = limit
+    for one in sorted(dues, key=_closed_at):
+        if not one.ledgers:
+            chosen[one.partition] = one
+        elif left == limit or one.ledgers[0].bytes <= left:
+            chosen[one.partition] = cut = _cut(one, left)
+            left -= max(1, cut.bytes)
+    return tuple(chosen[one.partition] for one in dues if one.partition in chosen)
+
+
+def _closed_at(one: Due) -> int:
+    return min((ledger.closed_at or 0 for ledger in one.ledgers), default=0)
 
 
 def _cut(one: Due, share: int) -> Due:

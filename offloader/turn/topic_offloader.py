@@ -33,7 +33,7 @@ from offloader.model import (
     listener,
     settings_of,
 )
-from offloader.schedule.policy import due, opened_at, overdue, within
+from offloader.schedule.policy import due, opened_at, overdue, within, within_few
 from offloader.subscription import GapTracker, RetentionChecks, TopicKinds
 from offloader.turn.chunk_timeouts import ChunkTimeouts
 from offloader.turn.conversion_step import ConversionStep, Converted
@@ -213,9 +213,10 @@ class TopicOffloader:
         # 2. Released is what an earlier commit has had in the log for its grace.
         released, wait = self._release(held)
         dues = self._due(held, options.now)
-        chosen = within(
-            dues, SLOW_COMMIT_BYTES if options.workers is Workers.SLOW else COMMIT_BYTES
-        )
+        if options.workers is Workers.SLOW:
+            chosen = within_few(dues, SLOW_COMMIT_BYTES)
+        else:
+            chosen = within(dues, COMMIT_BYTES)
         if not chosen:
             refuse_recovering(held.listed)  # what was asked for may be in there
             return Turn(topic, None, released, False, self._observation(held, release_in=wait))

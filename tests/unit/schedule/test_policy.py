@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from offloader.config import OffloadConfig
-from offloader.schedule.policy import due, sealed, within
+from offloader.model import Due
+from offloader.schedule.policy import due, sealed, within, within_few
 from reader.model import LedgerMetadata, Partition, Position, Topic
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 
@@ -176,3 +177,21 @@ def test_a_commit_takes_a_bounded_prefix_of_a_backlog() -> None:
     assert [part.upto for part in within([one, one], 4000)] == [4, 4], "shared by partitions"
     assert within([one], 3000) == (one,)
     assert within([]) == ()
+
+
+def test_a_slow_topic_commits_of_few_partitions_the_one_that_waits_longest_first() -> None:
+    """A ledger of each of many partitions would be older than a file may be at its commit."""
+
+    def of(index: int, *ledgers: LedgerInfo) -> Due:
+        partition = Partition(PARTITION.topic, index)
+        return Due(partition, -1, ledgers, "age", "", "2026-01-01")
+
+    dues = [of(n, ledger(10 + n, size=600, closed_ms=NOW_MS - n)) for n in range(4)]
+    assert within_few(dues, 1) == (dues[3],)
+    assert within_few(dues, 1200) == (dues[2], dues[3])
+    two = of(5, ledger(20, size=100, closed_ms=0), ledger(21, size=100, closed_ms=0))
+    chosen = within_few([*dues, two], 100)
+    assert [(one.partition.index, len(one.ledgers)) for one in chosen] == [(5, 1)]
+    chunks = of(6)
+    assert within_few([chunks, *dues], 1) == (chunks, dues[3])
+    assert within_few([], 1) == ()
