@@ -1,7 +1,8 @@
 """Which packs go into the next job, and how long each of them may take. Pure: clocks are passed in.
 
 Where one pack is given up, others are likely to be: forty topics on a bookie that has become slow
-would each keep a slot for the whole patience. So each pack that is given up halves it for a while.
+would each keep a slot for the whole patience. So each slow one that is given up halves it for a
+while.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = [
     "first_packs",
     "is_slow",
     "job_bytes",
+    "most_seconds",
     "packs_of_job",
 ]
 
@@ -74,7 +76,16 @@ _REMEMBERED_SECONDS = 600.0
 
 def is_slow(seconds: float, size: int) -> bool:
     """Return whether a pack of ``size`` bytes took much longer than packs do."""
-    return seconds > _USUAL_SECONDS + size / _USUAL_PACE
+    return seconds > _usual_seconds(size)
+
+
+def most_seconds(patience: float, size: int) -> float:
+    """Return after how long a pack of ``size`` bytes is given up: more of a very large one."""
+    return patience * max(1.0, _usual_seconds(size) / PATIENCE_SECONDS)
+
+
+def _usual_seconds(size: int) -> float:
+    return _USUAL_SECONDS + size / _USUAL_PACE
 
 
 class Patience:
@@ -85,10 +96,14 @@ class Patience:
         self._lock = threading.Lock()
         self._given_up: deque[float] = deque(maxlen=8)
 
-    def give_up(self) -> None:
-        """Note that a pack was given up."""
-        with self._lock:
-            self._given_up.append(self._clock())
+    def give_up(self, seconds: float, size: int) -> None:
+        """Note that a pack was given up after so long.
+
+        Only of one that was slow by then: else what a short patience gives up would keep it short.
+        """
+        if is_slow(seconds, size):
+            with self._lock:
+                self._given_up.append(self._clock())
 
     def seconds(self, workers: Workers) -> float:
         """Return after how many seconds a pack is given up, if these workers convert it."""

@@ -69,13 +69,16 @@ class RunJob(Protocol[ContextT_contra]):
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
-    """A conversion, and what came of it so far. ``left``: numbers of the packs that wait."""
+    """A conversion, and what came of it so far. ``left``: numbers of the packs that wait.
+    ``passed``: its last job has begun nothing of it.
+    """
 
     conversion: Conversion
     since: float
     left: list[int]
     done: dict[int, ConvertedPack] = field(default_factory=dict)
     begun: bool = False
+    passed: bool = False
     result: Future[tuple[ConvertedPack, ...]] = field(default_factory=Future)
 
     def sizes(self) -> list[int]:
@@ -103,6 +106,7 @@ class _Waiting:
     def take(self, numbers: Sequence[int], outcome: ConversionOutcome) -> None:
         """Take what came of some packs; ``result`` is set once the conversion is over."""
         slow: SlowPack | None = None
+        self.passed = not any(outcome)
         for number, pack in zip(numbers, outcome, strict=True):
             if isinstance(pack, PulsarLakeError):
                 self.result.set_exception(pack)
@@ -232,15 +236,16 @@ class ConversionJobs(Generic[ContextT]):
         return job[0].waiting.since + self._linger - time.monotonic()
 
     def _put_back(self, job: Sequence[_Waiting], workers: Workers) -> None:
-        """Have those that are not over wait for their next job."""
+        """Have those that are not over wait for their next job; first those that it passed over."""
         unfinished = [one for one in job if not one.result.done()]
         if self._stopped:
             for one in unfinished:
                 one.result.set_exception(StoppedError("the offloader stops"))
             return
         waiting = self._waiting[workers]
-        first = 0 if workers is Workers.SLOW else len(waiting)
-        waiting[first:first] = unfinished
+        first = [one for one in unfinished if one.passed or workers is Workers.SLOW]
+        waiting[:0] = first
+        waiting += [one for one in unfinished if one not in first]
         self._changed.notify_all()
 
     def _convert(self, job: Sequence[_Part], worker: int) -> None:
@@ -259,7 +264,9 @@ class ConversionJobs(Generic[ContextT]):
                 return
             job[0].waiting.result.set_exception(error)
             return
-        for one, outcome in zip(job, outcomes, strict=True):
-            if any(isinstance(pack, SlowPack) for pack in outcome):
-                self._patience.give_up()
+        for one, part, outcome in zip(job, parts, outcomes, strict=True):
+            for pack, splits in zip(outcome, part.packs, strict=True):
+                if isinstance(pack, SlowPack):
+                    self._patience.give_up(pack.seconds, pack_bytes(splits))
+                    break
             one.waiting.take(one.numbers, outcome)

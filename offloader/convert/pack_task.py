@@ -22,7 +22,7 @@ from offloader.convert.conversion import (
     SlowPack,
     pack_bytes,
 )
-from offloader.convert.job_rules import is_slow
+from offloader.convert.job_rules import is_slow, most_seconds
 from offloader.model import WrittenFile
 from offloader.parquet import data_file, write_file
 from reader.clients import Clients, process_clients
@@ -90,12 +90,13 @@ def try_pack(
     """``convert_pack``, or what it failed with the last time.
 
     ``clock``: seconds, monotonic. ``patience``: seconds after which the pack is given up, once it
-    has the next rows.
+    has the next rows; more of a very large one (``most_seconds``).
     """
     began = clock()
+    most = most_seconds(patience, pack_bytes(splits))
 
     def check() -> None:
-        if clock() - began > patience:
+        if clock() - began > most:
             raise _OutOfPatienceError
 
     for tries in range(1, _TRIES + 1):

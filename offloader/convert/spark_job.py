@@ -97,6 +97,9 @@ def share_out(
     """Spark's tasks. Large packs have one alone, small ones share; ``most``: all packs share so
     many tasks.
 
+    A task has its packs in the order of the conversions, of which the first has waited longest:
+    it may begin no more than one (``run_packs``).
+
     Of each pack: (its conversion's place in ``conversions``, its place in that, its splits).
     """
     packs = [
@@ -117,4 +120,4 @@ def share_out(
         load, chosen = filled[0]
         bins[chosen].append((number, pack, splits))
         heapq.heapreplace(filled, (load + size + PACK_COST, chosen))
-    return tasks + [one for one in bins if one]
+    return tasks + [sorted(one, key=lambda item: item[:2]) for one in bins if one]

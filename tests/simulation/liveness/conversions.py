@@ -12,6 +12,7 @@ from offloader.convert.job_rules import (
     first_packs,
     is_slow,
     job_bytes,
+    most_seconds,
     packs_of_job,
 )
 from offloader.convert.jobs import WORKERS
@@ -35,6 +36,7 @@ ConversionResult = Literal["good", "failed", "slow", "given up"]
 class WaitingConversion:
     """``packs``: their sizes. ``run``: (seconds that a pack takes, whether it fails then), once it
     has a slot. ``end``: called with what came of it. ``left``: packs that wait.
+    ``given_up``: after how long a pack was, and its size.
     """
 
     packs: tuple[int, ...]
@@ -43,6 +45,7 @@ class WaitingConversion:
     end: Callable[[ConversionResult], None]
     left: list[int] = field(init=False)
     outcomes: set[ConversionResult] = field(default_factory=set)
+    given_up: tuple[float, int] = (0.0, 0)
 
     def __post_init__(self) -> None:
         self.left = list(self.packs)
@@ -121,8 +124,10 @@ class ModelledJobs:
         outcome: ConversionResult = "failed" if fails else "good"
         if not fails and is_slow(seconds, size):
             outcome = "slow"
-        if seconds > job.patience:
-            seconds, outcome = job.patience, "given up"
+        most = most_seconds(job.patience, size)
+        if seconds > most:
+            seconds, outcome = most, "given up"
+            conversion.given_up = (seconds, size)
         conversion.outcomes.add(outcome)
         self._at(seconds, partial(self._run, job, rest, began))
 
@@ -140,6 +145,6 @@ class ModelledJobs:
         results: tuple[ConversionResult, ...] = ("failed", "given up", "slow", "good")
         for one in over:
             if "given up" in one.outcomes:
-                self._patience.give_up()
+                self._patience.give_up(*one.given_up)
             one.end(next(result for result in results if result in one.outcomes))
         self._start()

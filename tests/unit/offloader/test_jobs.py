@@ -30,7 +30,9 @@ from offloader.convert.job_rules import (
     PATIENCE_SECONDS,
     Patience,
     first_packs,
+    is_slow,
     job_bytes,
+    most_seconds,
     packs_of_job,
 )
 from offloader.convert.jobs import WORKERS, ConversionJobs
@@ -109,14 +111,33 @@ def test_each_pack_that_is_given_up_shortens_the_patience_for_a_while() -> None:
     now = [1000.0]
     patience = Patience(lambda: now[0])
     assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS
-    patience.give_up()
+    patience.give_up(120.0, 128 << 20)
     assert patience.seconds(Workers.RETRIES) == PATIENCE_SECONDS / 2
     for _ in range(20):
-        patience.give_up()
+        patience.give_up(120.0, 128 << 20)
     assert patience.seconds(Workers.HEALTHY) == 15.0
     assert patience.seconds(Workers.SLOW) == float("inf")
     now[0] += 601.0
     assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS
+
+
+def test_a_short_patience_does_not_keep_itself_short() -> None:
+    """It also gives up packs that are not slow. If those counted, it would stay so for ever: their
+    topics are not slow where slow topics are converted, and come back."""
+    patience = Patience()
+    patience.give_up(30.0, 128 << 20)
+    assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS
+    patience.give_up(60.0, 128 << 20)
+    assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS / 2
+
+
+def test_a_very_large_pack_has_as_long_as_one_that_is_not_slow() -> None:
+    assert most_seconds(PATIENCE_SECONDS, 128 << 20) == PATIENCE_SECONDS
+    large = most_seconds(PATIENCE_SECONDS, 1 << 30)
+    assert is_slow(large + 1, 1 << 30)
+    assert not is_slow(large - 1, 1 << 30)
+    assert most_seconds(PATIENCE_SECONDS / 2, 1 << 30) == large / 2
+    assert most_seconds(float("inf"), 1) == float("inf")
 
 
 def test_topics_that_failed_or_are_slow_keep_no_healthy_topic_waiting() -> None:
@@ -172,6 +193,40 @@ def test_small_topics_share_spark_tasks_and_large_packs_do_not() -> None:
         (50, 0),
         (50, 1),
     ]
+
+
+def test_a_task_has_its_packs_in_the_order_in_which_they_waited() -> None:
+    """It may begin no more than the first: then the smallest would wait as long as others come."""
+    (task,) = share_out([conversion("small", 1), conversion("large", 9, 99)], 4, most=1)
+    assert [(number, pack) for number, pack, _ in task] == [(0, 0), (1, 0), (1, 1)]
+
+
+def test_a_small_conversion_is_not_passed_over_for_ever() -> None:
+    """A task that begins one pack (others are slow), and topics with larger ones all the time."""
+    ended: list[str] = []
+    size = 20 << 20
+
+    def run(
+        context: None, conversions: Sequence[Conversion], *, pool: str
+    ) -> list[ConversionOutcome]:
+        found: list[list[ConvertedPack | None]] = [[None] * len(one.packs) for one in conversions]
+        for task in share_out(conversions, 1, most=1):
+            number, pack, _ = task[0]
+            found[number][pack] = DONE
+        if len(ended) < 50:
+            name = f"more{len(ended)}"
+            jobs.submit(conversion(name, size, workers=RETRIES))
+        for one, outcome in zip(conversions, found, strict=True):
+            if all(outcome):
+                ended.append(one.spec.topic.name)
+        return [cast(ConversionOutcome, tuple(one)) for one in found]
+
+    jobs = ConversionJobs(lambda: None, run, linger=0.2)
+    large = [jobs.submit(conversion(f"t{n}", size, workers=RETRIES)) for n in range(2)]
+    small = jobs.submit(conversion("small", 1, workers=RETRIES))
+    assert small.result(20) == (DONE,)
+    assert [one.result(20) for one in large] == [(DONE,)] * 2
+    assert ended.index("small") < 5
 
 
 def test_what_waits_together_is_one_job() -> None:
