@@ -45,21 +45,22 @@ def job_bytes(slots: int) -> int:
     return slots * _SLOT_BYTES
 
 
-def packs_of_job(waiting: Iterable[Sequence[int]], limit: int) -> list[int]:
-    """Return how many packs of each conversion a job takes: one at least, and ``limit`` bytes.
+def packs_of_job(waiting: Iterable[Sequence[int]], limit: int, least: int = 1) -> list[int]:
+    """Return how many packs of each conversion a job takes: ``limit`` bytes, ``least`` packs.
 
     ``waiting``: the sizes of each conversion's packs. A conversion behind the last one that has
     packs in the job is not in the result.
     """
     counts: list[int] = []
-    total = 0
+    total = taken = 0
     for sizes in waiting:
         count = 0
         for size in sizes:
             total += size + PACK_COST
-            if total > limit and (counts or count):
+            if total > limit and taken >= least:
                 return [*counts, count] if count else counts
             count += 1
+            taken += 1
         counts.append(count)
     return counts
 

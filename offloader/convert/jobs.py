@@ -7,10 +7,11 @@ others.
 1. Two workers run a job each, side by side, in a scheduler pool of its own. A third worker runs
    retries: a topic whose last turn failed may take as long as timeouts take. A fourth worker runs
    slow topics, which may take hours. Healthy topics wait for neither (``Workers``).
-2. A job is a part of what waits: some packs for each of its slots (``job_rules``). A conversion
-   with packs left goes to the end of the queue, so a large backlog delays a small topic by one
-   job. Its first job has little of it: that shows whether its servers answer. Slow conversions end
-   one after the other: each of them has to commit before its files are too old.
+2. A job is a part of what waits: some packs for each of its slots, or one large one
+   (``job_rules``). A conversion with packs left goes to the end of the queue, so a large backlog
+   delays a small topic by one job; one that the job has passed over is the first of the next. Its
+   first job has little of it: that shows whether its servers answer. Slow conversions end one after
+   the other: each of them has to commit before its files are too old.
 3. A pack that is slow is given up, and ends its conversion with ``SlowError``. Its topic's next
    turn is for the fourth worker.
 4. Where a job fails as a whole (a Spark worker that dies), each of its topics runs alone once, so
@@ -214,8 +215,9 @@ class ConversionJobs(Generic[ContextT]):
         """What the next job has, once it is time; nothing where nothing comes."""
         while True:
             waiting = self._waiting[workers]
-            limit = job_bytes(workers.slots(self._cores))
-            counts = packs_of_job((one.sizes() for one in waiting), limit)
+            slots = workers.slots(self._cores)
+            sizes = (one.sizes() for one in waiting)
+            counts = packs_of_job(sizes, job_bytes(slots), least=slots)
             # Not strict: what is behind those of the job waits for the next.
             job = [
                 _Part(one, one.left[:count]) for one, count in zip(waiting, counts, strict=False)

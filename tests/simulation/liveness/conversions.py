@@ -83,7 +83,7 @@ class ModelledJobs:
                 continue
             slots = workers.slots(CORES)
             sizes = (one.left if one.outcomes else first_packs(one.left) for one in waiting)
-            counts = packs_of_job(sizes, job_bytes(slots))
+            counts = packs_of_job(sizes, job_bytes(slots), least=slots)
             job = _Job(worker, waiting[: len(counts)], [], self._patience.seconds(workers))
             del waiting[: len(counts)]
             packs = []

@@ -102,6 +102,13 @@ def test_a_job_takes_what_has_waited_longest_up_to_a_size() -> None:
     assert packs_of_job([], 200) == []
 
 
+def test_large_packs_leave_no_core_idle() -> None:
+    """Of ``split_bytes = "512MiB"`` a job on four cores had one."""
+    sizes = [512 << 20] * 8
+    assert packs_of_job([sizes], job_bytes(4), least=4) == [4]
+    assert packs_of_job([sizes[:1]] * 6, job_bytes(4), least=4) == [1] * 4
+
+
 def test_the_first_job_of_a_conversion_has_little_of_it() -> None:
     assert first_packs([128 << 20] * 8) == [128 << 20]
     assert len(first_packs([1] * 8)) == 8
