@@ -31,6 +31,9 @@ __all__ = ["QueuedTopic", "TopicQueue"]
 _BROUGHT_FORWARD = 2
 """A success frees a slot of the lane for retries, and adds one."""
 
+_MOST_DOUBLED = 6
+"""64 turns of 256 MiB: what a topic loses that comes back in vain is little of that."""
+
 _COUNTS_AGE = 120.0
 """Seconds: what brokers count is younger, so it knows of a hold that was taken before."""
 
@@ -43,7 +46,9 @@ class QueuedTopic:
     a partition. ``began_at``: when the running turn began. ``backlog``: the
     newest that is known, of a turn or by whoever has looked since. ``counts``: bytes that brokers
     counted last; None: nothing yet. ``written``: what they counted since the backlog was listed.
-    ``slow``: its last conversion was. ``unheld``: by what brokers say, the hold is missing.
+    ``slow``: the workers of slow topics convert it, for ``trial`` more turns that are in time.
+    ``relapses``: how often it was slow among the healthy topics. ``unheld``: by what brokers say,
+    the hold is missing.
     ``served``: the settings include the topic; else it is here for a request alone.
     """
 
@@ -60,6 +65,8 @@ class QueuedTopic:
     unheld: bool = False
     more: bool = False
     slow: bool = False
+    trial: int = 0
+    relapses: int = 0
     running: bool = False
     requested: bool = False
     failures: int = 0
@@ -226,7 +233,8 @@ class TopicQueue:
     ) -> None:
         """Its turn went well; ``more``: there is work left that is due. ``slow``: see ``Turn``."""
         kind, retried = queued.kind, queued.failures > 0
-        queued.slow = queued.slow if slow is None else slow
+        if slow is not None:
+            self._judge(queued, kind, slow)
         queued.running, queued.failures = False, 0
         queued.observation, queued.more = observation, more
         queued.observed_at = queued.began_at
@@ -235,6 +243,21 @@ class TopicQueue:
         self._forget(queued)
         if retried:
             self._bring_forward(kind, now)
+
+    def _judge(self, queued: QueuedTopic, kind: TurnKind, slow: bool) -> None:
+        """Say who converts it from now on, after a conversion.
+
+        What is in time with the few slots of slow topics may be slow again with all cores, and be
+        given up each time. So a topic that comes back in vain stays for twice as many turns.
+        """
+        if kind.workers is Workers.SLOW:
+            queued.trial -= not slow
+            queued.slow = queued.trial > 0
+        elif slow:
+            queued.slow, queued.trial = True, 1 << min(queued.relapses, _MOST_DOUBLED)
+            queued.relapses += 1
+        else:
+            queued.relapses //= 2
 
     def _bring_forward(self, kind: TurnKind, now: float) -> None:
         """End the pauses of topics that wait to retry the same kind of turn."""

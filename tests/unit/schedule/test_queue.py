@@ -339,3 +339,23 @@ def test_a_slow_topic_has_turns_of_its_own_kind_until_it_is_not_slow() -> None:
     queue.failed(queued, 0.0)
     assert queued.kind.workers is Workers.SLOW, "it is no retry: it would keep them waiting"
     assert queue.ready_at(queued) > 0.0
+
+
+def test_a_topic_that_is_slow_among_healthy_ones_alone_comes_back_less_and_less_often() -> None:
+    """Each time it may lose minutes of all cores."""
+    queue = queue_of(A)
+    queued = queue.queued(A)
+    tried = []
+
+    def convert(turns: int, *, slow_among_healthy: bool) -> None:
+        for number in range(turns):
+            healthy = queued.kind.workers is Workers.HEALTHY
+            tried.extend([number] if healthy else [])
+            slow = healthy and slow_among_healthy
+            queue.done(queued, seen(), more=True, slow=slow, now=0.0)
+
+    queue.done(queued, seen(), more=True, now=0.0)
+    convert(500, slow_among_healthy=True)
+    assert tried == [0, 2, 5, 10, 19, 36, 69, 134, 199, 264, 329, 394, 459]
+    convert(100, slow_among_healthy=False)
+    assert (queued.slow, queued.relapses) == (False, 0)
