@@ -30,7 +30,8 @@ def offload(
     """Offload sealed ledgers as Parquet files to each topic's Delta table.
 
     Runs until it is stopped (unless --once), with a status page at http.address. The first Ctrl-C
-    (or SIGTERM) lets the running commit finish, the second ends at once.
+    (or SIGTERM) lets running Spark jobs finish, and commits what is whole then; the second ends at
+    once.
     """
     from offloader.service.console import Console
     from offloader.service.daemon import Daemon, spark_context  # heavy: decoders

@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM: the first lets the running commit finish, the second ends at once."""
+"""Ctrl-C and SIGTERM: the first lets running Spark jobs finish, and commits what is whole then; the
+second ends at once.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ class Stop:
     def _received(self, number: int, frame: FrameType | None) -> None:
         if not self.set:
             self.request()
-            self._announce("stopping after the running commit; a second signal stops at once")
+            self._announce("stopping after the running jobs; a second signal stops at once")
             return
         worker = threading.Thread(target=self.cancel, daemon=True)
         worker.start()

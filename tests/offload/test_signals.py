@@ -1,4 +1,4 @@
-"""The first signal lets the running commit finish, the second ends at once."""
+"""The first signal lets the running Spark jobs finish, the second ends at once."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_ctrl_c(
         run = start(settings, "offload", topic.local_name, "--now")
         assert writes.wait(300)
         run.interrupt()
-        run.wait_for("stopping after the running commit")
+        run.wait_for("stopping after the running jobs")
         assert run.running
         run.interrupt()
         assert run.code(timeout=60) == 130
@@ -71,7 +71,7 @@ def test_ctrl_c(
         run = start(settings, "offload", topic.local_name, "--now")
         assert writes.wait(300)
         run.interrupt()
-        run.wait_for("stopping after the running commit")
+        run.wait_for("stopping after the running jobs")
         assert run.running
         goes_on.set()
         assert run.code() == 0
