@@ -194,20 +194,24 @@ def _decimal(node: Fixed | Primitive, layout: Leaf) -> Scalar:
     if layout.tag != "decimal":
         what = "is not an integer of 64 bits"
 
+    def shown(unscaled: int) -> Decimal | str:
+        text = number_text(unscaled, own[1])
+        return text if real is None else Decimal(text)
+
     def column(text: str) -> Decimal | str | int | None:
         if layout.tag != "decimal":
             return exact_whole(text)
         unscaled = exact_unscaled(text, *own)
-        if unscaled is None:
-            return None
-        shown = number_text(unscaled, own[1])
-        return shown if real is None else Decimal(shown)
+        return None if unscaled is None else shown(unscaled)
 
     def first_form(value: Any) -> Decimal | str | int | None:
         if type(value) is Number:
             return column(value.text)
         unscaled = _unscaled(value, digits, limit) if connect and type(value) is str else None
-        return None if unscaled is None else column(number_text(unscaled, scale))
+        if unscaled is None:
+            return None
+        same = layout.tag == "decimal" and own[1] == scale
+        return shown(unscaled) if same else column(number_text(unscaled, scale))
 
     def quoted(value: Any) -> Decimal | str | int | None:
         # Some digits are base64 as well, and it may be the number of these bytes.
