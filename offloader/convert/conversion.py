@@ -74,8 +74,7 @@ class Conversion:
     """What the turn of one topic wants converted.
 
     ``workers``: who converts it. ``patience``: seconds after which each of its packs is given up.
-    ``begun`` is called when the first job starts that has a part of
-    it.
+    ``begun`` is called when the first job starts that has a part of it.
     """
 
     spec: ConversionSpec

@@ -159,7 +159,7 @@ class ConversionJobs(Generic[ContextT]):
         self.count = 0
 
     def convert(self, conversion: Conversion) -> tuple[ConvertedPack, ...]:
-        """Its results, once jobs have made them.
+        """Return its results, once jobs have made them.
 
         Raises what it failed with, SlowError if it was given up because it is slow, or StoppedError
         if ``stop`` was called before its last job.
@@ -212,7 +212,7 @@ class ConversionJobs(Generic[ContextT]):
                 self._put_back([one.waiting for one in job], WORKERS[worker])
 
     def _next(self, workers: Workers) -> list[_Part]:
-        """What the next job has, once it is time; nothing where nothing comes."""
+        """Return what the next job has, once it is time; nothing where nothing comes."""
         while True:
             waiting = self._waiting[workers]
             slots = workers.slots(self._cores)

@@ -48,8 +48,8 @@ class QueuedTopic:
     counted last; None: nothing yet. ``written``: what they counted since the backlog was listed.
     ``slow``: the workers of slow topics convert it, for ``trial`` more turns that are in time.
     ``relapses``: how often it was slow among the healthy topics. ``unheld``: by what brokers say,
-    the hold is missing.
-    ``served``: the settings include the topic; else it is here for a request alone.
+    the hold is missing. ``served``: the settings include the topic; else it is here for a request
+    alone.
     """
 
     topic: Topic

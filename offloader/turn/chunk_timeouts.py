@@ -24,7 +24,7 @@ from offloader.convert import ChunkSequences, Source, begins_at, look_ahead, loo
 from offloader.schedule.policy import filled
 from reader.clients import Clients
 from reader.decode import ChunkSequence
-from reader.model import Partition, Position
+from reader.model import BEFORE_ALL, Partition, Position
 from reader.pulsar import PartitionLedgers
 
 __all__ = ["ChunkTimeouts"]
@@ -137,7 +137,7 @@ class ChunkTimeouts:
         if listing.listed_at is None:
             return {}
         then = listing.listed_at - timeout_ms
-        end = max((end for end, at in self._known(listing) if at <= then), default=Position(-1, -1))
+        end = max((end for end, at in self._known(listing) if at <= then), default=BEFORE_ALL)
         old = {uuid: chunks for uuid, chunks in pending.items() if begins_at(chunks) <= end}
         return dict(sorted(old.items(), key=lambda one: begins_at(one[1])))
 

@@ -134,6 +134,9 @@ BOOLEAN = Leaf(pa.bool_(), "boolean")
 NUMBER = Leaf(pa.int64(), "number")
 DOUBLE = Leaf(pa.float64(), "number")
 UNSIGNED = Leaf(pa.string(), "unsigned 64")
+
+TEXT_DIGITS = 39
+"""The least precision of a decimal whose column is text."""
 _PRIMITIVES = {
     "null": TEXT,
     "boolean": BOOLEAN,
@@ -196,7 +199,7 @@ def layout_of(node: Node) -> Layout:
     """The column that holds every value of ``node``."""
     match node:
         case Primitive(logical="decimal") | Fixed(logical="decimal"):
-            if node.precision <= 38:
+            if node.precision < TEXT_DIGITS:
                 return Leaf(pa.decimal128(node.precision, node.scale), "decimal")
             return Leaf(pa.string(), "decimal")
         case Primitive():

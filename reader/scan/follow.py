@@ -23,7 +23,7 @@ import pyarrow as pa
 from reader.clients import Clients
 from reader.closing import Closing
 from reader.errors import NotFoundError, UnavailableError
-from reader.model import Partition, Position, Topic
+from reader.model import BEFORE_ALL, Partition, Position, Topic
 from reader.plan import Snapshot, migrated_note, take_snapshot
 from reader.scan.bounds import Bounds, within
 from reader.scan.ends import ORDER_COLUMNS, in_log_order, merged
@@ -42,7 +42,6 @@ _WITHOUT_BROKER_SECONDS = 60.0
 _MOST_WATCHED = 64
 _MOST_OUTDATED = 5
 """How many snapshots may be outdated one after the other: a file that is lost is gone for each."""
-_BEFORE_ALL = Position(-1, -1)
 
 Ends = Mapping[int, Position]
 """By partition index the last entry that was read."""
@@ -130,7 +129,7 @@ def _behind(clients: Clients, snapshot: Snapshot, after: Ends, columns: Sequence
 
 def _later(one: Ends, other: Ends) -> Ends:
     return {
-        index: max(one.get(index, _BEFORE_ALL), other.get(index, _BEFORE_ALL))
+        index: max(one.get(index, BEFORE_ALL), other.get(index, BEFORE_ALL))
         for index in {*one, *other}
     }
 
@@ -163,7 +162,7 @@ class _EndWatch(Closing):
             if self._broker is None:
                 self._broker = self._lent.enter_context(self._clients.broker())
             for one in self._partitions:
-                if self._broker.last_position(one) > after.get(one.index, _BEFORE_ALL):
+                if self._broker.last_position(one) > after.get(one.index, BEFORE_ALL):
                     return True
         except UnavailableError:  # the bookies and the admin may be there
             self._ask_at = self._clock() + _WITHOUT_BROKER_SECONDS

@@ -10,14 +10,13 @@ import pyarrow.compute as pc
 
 from reader.clients import Clients
 from reader.errors import UnavailableError
-from reader.model import Partition, Position
+from reader.model import BEFORE_ALL, Partition, Position
 from reader.pulsar import PartitionLedgers
 from reader.sink.manifest import PartitionEntries
 
 __all__ = ["Arrived"]
 
 _SEQUENCE = pc.field("__sequenceId")
-_BEFORE_ALL = Position(-1, -1)
 
 
 class Arrived:
@@ -49,7 +48,7 @@ class Arrived:
         self.partition = partition
         self._first, self._before = first, entries.before
         same_log = bool(listing.created_at) and listing.created_at == entries.end.created_at
-        self._end = entries.end.last if same_log else _BEFORE_ALL
+        self._end = entries.end.last if same_log else BEFORE_ALL
         self._times = np.zeros(ids, np.uint16)
         self._ours = pc.field("__producerName") == name
         sent = self._ours & (first <= _SEQUENCE) & (first + ids > _SEQUENCE)
@@ -92,7 +91,7 @@ class Arrived:
             return True
         older = self._ours & (self._first > _SEQUENCE)
         listing = self._clients.admin.ledgers(self.partition)
-        with closing(self._read(listing, _BEFORE_ALL, older)) as found:
+        with closing(self._read(listing, BEFORE_ALL, older)) as found:
             return not any(len(some) for some in found)
 
     def _read(

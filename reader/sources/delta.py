@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from reader.decode import Decryption
 from reader.errors import NotFoundError, UnavailableError
-from reader.model import Position, Split
+from reader.model import BEFORE_ALL, Position, Split
 from reader.model.columns import IS_CIPHERTEXT, IS_GIVEN_UP, IS_STRAY, TIMESTAMP
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.ciphertext import read_ciphertext
@@ -150,7 +150,7 @@ class MovedLedger(RowSource):
                 decryption,
                 within=(Position(ledger_id, first), Position(ledger_id, split.last_entry)),
                 publish_range=self._range,
-                given_up_to=Position(-1, -1),
+                given_up_to=BEFORE_ALL,
             )
         yield Delivered(split.last_entry)
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from reader.model.columns import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS
 from reader.payload.avro.text import number_text
 from reader.payload.avro_schema import Enum, Fixed, Primitive
-from reader.payload.column_types import Leaf
+from reader.payload.column_types import TEXT_DIGITS, Leaf
 from reader.payload.json.numbers import (
     SPECIAL,
     Number,
@@ -36,8 +36,6 @@ __all__ = ["FACTORS", "Scalar", "bounds", "scalar", "utf8"]
 
 FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
 """By logical type: how many of the column's units one of the schema's is."""
-_TEXT_DIGITS = 39
-"""The least precision of a decimal whose column is text."""
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 Read = Callable[[Any], Any]
@@ -186,7 +184,7 @@ def _decimal(node: Fixed | Primitive, layout: Leaf) -> Scalar:
     scale = node.scale
     connect = isinstance(node, Primitive) and node.connect
     real = layout.type if pa.types.is_decimal128(layout.type) else None
-    digits = real.precision if real and real.scale == scale else max(node.precision, _TEXT_DIGITS)
+    digits = real.precision if real and real.scale == scale else max(node.precision, TEXT_DIGITS)
     # Computed once: of 4,000 digits it takes longer than any literal.
     limit = 10**digits
     own = (digits, scale) if real is None else (real.precision, real.scale)

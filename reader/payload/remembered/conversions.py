@@ -27,6 +27,7 @@ from reader.payload.avro_schema import (
 from reader.payload.column_types import (
     DOUBLE,
     NUMBER,
+    TEXT_DIGITS,
     UNSIGNED,
     Layout,
     Leaf,
@@ -40,9 +41,6 @@ from reader.payload.column_types import (
 from reader.payload.remembered.union_members import union_member, union_targets
 
 __all__ = ["exact_array", "exact_number", "expanded", "read_as"]
-
-_WIDE = 39
-"""The least precision of a decimal whose column is text."""
 
 
 def read_as(node: Node, layout: Layout) -> Node:
@@ -66,7 +64,7 @@ def read_as(node: Node, layout: Layout) -> Node:
         return Primitive("double")
     if pa.types.is_decimal128(layout.type):
         return Primitive("bytes", "decimal", layout.type.precision, layout.type.scale)
-    return replace(node, precision=max(node.precision, _WIDE))
+    return replace(node, precision=max(node.precision, TEXT_DIGITS))
 
 
 def expanded(node: Node, layout: Layout, records: Mapping[str, Record]) -> Node:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from reader.decode import NO_CHUNKS, ChunkSequence
 from reader.errors import CorruptError, NotFoundError, UnavailableError
-from reader.model import EntryBlock, Position, TransactionId
+from reader.model import BEFORE_ALL, EntryBlock, Position, TransactionId
 from reader.plan import CompactedPart
 from reader.pulsar import CompactedLedger
 from reader.sources.base import PublishRange
@@ -18,8 +18,6 @@ from reader.sources.rows import RowBuilder, RowFormat
 from reader.sources.source_clients import SourceClients
 
 __all__ = ["read_compacted"]
-
-_BEFORE_ALL = Position(-1, -1)
 
 
 def read_compacted(
@@ -55,7 +53,7 @@ def read_compacted(
 
 def _entries(clients: SourceClients, part: CompactedPart) -> Iterator[EntryBlock]:
     """The entries of ledgers below ``part.before``, in blocks of one ledger each, by position."""
-    reached, previous = _BEFORE_ALL, None
+    reached, previous = BEFORE_ALL, None
     while True:
         ledger = _ledger(part, clients.admin.compacted(part.partition))
         try:
