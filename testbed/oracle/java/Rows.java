@@ -8,6 +8,7 @@ import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.MessageId;
 import org.apache.pulsar.client.api.MessageIdAdv;
 import org.apache.pulsar.client.api.PulsarClient;
+import org.apache.pulsar.client.api.PulsarClientException;
 import org.apache.pulsar.client.api.Reader;
 import org.apache.pulsar.client.api.ReaderBuilder;
 import org.apache.pulsar.client.api.Schema;
@@ -19,8 +20,23 @@ import org.apache.pulsar.common.api.EncryptionContext;
 final class Rows {
     /** Of the broker, while nothing comes: one that is slow to send messages is slow to answer. */
     private static final int ANSWERS = 10;
+    /** Each with a reader of its own: a broker can lose a question for its last message. */
+    private static final int ATTEMPTS = 3;
 
     static JsonNode read(PulsarClient client, JsonNode request) throws Exception {
+        for (int left = ATTEMPTS - 1; ; left--) {
+            try {
+                return readOnce(client, request);
+            } catch (PulsarClientException.TimeoutException error) {
+                if (left == 0) {
+                    throw error;
+                }
+                System.err.println("Reading from the beginning again: " + error.getMessage());
+            }
+        }
+    }
+
+    private static JsonNode readOnce(PulsarClient client, JsonNode request) throws Exception {
         Schema<?> schema =
                 Server.has(request, "schema") ? Schemas.of(request.get("schema")) : Schema.AUTO_CONSUME();
         ReaderBuilder<?> builder = client.newReader(schema)
