@@ -56,7 +56,7 @@ def test_an_example(
     name: str, orders: str, settings_path: Path, environment: dict[str, str]
 ) -> None:
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), str(settings_path), orders]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
     assert (done.returncode, done.stderr) == (0, "")
     counts = re.findall(COUNTS[name], done.stdout, re.MULTILINE)
     assert sum(map(int, counts)) == 600, done.stdout

@@ -236,7 +236,7 @@ def test_an_abandoned_reader_holds_up_no_process(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -224,7 +224,7 @@ def test_a_jvm_keeps_the_jars_of_its_first_session(tmp_path: Path) -> None:
         [sys.executable, "-c", TWO_SESSIONS, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=280,
         check=True,
     )
     without = "this process's Spark has been started without the jars for"

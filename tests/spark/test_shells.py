@@ -31,7 +31,7 @@ def shell(
 
 
 def run(
-    tool: str, *arguments: str, shell: tuple[Path, dict[str, str]], timeout: float = 200
+    tool: str, *arguments: str, shell: tuple[Path, dict[str, str]], timeout: float = 280
 ) -> subprocess.CompletedProcess[str]:
     folder, environment = shell
     command = [str(HOME / "bin" / tool), *arguments]

@@ -59,7 +59,7 @@ def test_no_key_is_shown(server: Any) -> None:
         input=json.dumps(settings) + "\n",
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stderr

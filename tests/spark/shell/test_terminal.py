@@ -22,7 +22,7 @@ from tests.support.terminal import CTRL_C, CTRL_D, TAB, Terminal
 
 PROMPT = "pulsar-lake>"
 ROWS = r"\(\d+ rows?, [\d.]+ s\)"
-STARTING = 200  # seconds: Spark on a busy machine
+STARTING = 400  # seconds: Spark on a busy machine
 COMMAND = [sys.executable, "-c", "from offloader.cli.app import main; main()", "sql"]
 
 pytestmark = pytest.mark.timeout(600)  # the first may start all servers and two sessions of Spark
