@@ -135,7 +135,18 @@ class Admin(Closing):
         return f"persistent://{_short(topic)}"
 
     def grow_partitions(self, topic: str, partitions: int) -> None:
-        self.request("POST", _path(topic, "partitions"), json=partitions)
+        """As operators do: again while a subscription of the topic is being made or deleted."""
+
+        def done() -> bool:
+            try:
+                self.request("POST", _path(topic, "partitions"), json=partitions)
+            except httpx.HTTPStatusError as error:
+                if error.response.status_code != 412 or "Subscription Busy" not in str(error):
+                    raise
+                return False
+            return True
+
+        wait_until(f"{partitions} partitions of {topic}", done)
 
     def partitions(self, topic: str) -> list[str]:
         """Full names of the partitions, or the topic itself if it has none."""

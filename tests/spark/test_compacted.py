@@ -43,10 +43,12 @@ def _read_compacted(url: str, partition: str) -> list[tuple[str, bytes]]:
 
 
 def compact(admin: Admin, partition: str) -> None:
-    """Compact the partition, again where the broker forgets what a compaction made.
+    """Compact the partition, again on the topic loaded anew where nothing comes of it.
 
     A success is told before the broker hears where the compacted ledger is, and that word can get
-    lost: apache/pulsar#21643 has it in Pulsar's own tests.
+    lost: apache/pulsar#21643 has it in Pulsar's own tests. And a broker that was still recovering
+    the topic's transactions when messages came can take it for empty ("Skip compaction of the
+    empty topic" in its log, with a success) until it loads it again.
     """
 
     def is_read() -> bool:
@@ -57,6 +59,7 @@ def compact(admin: Admin, partition: str) -> None:
         with contextlib.suppress(TimeoutError):
             wait_until("what compaction made", is_read, timeout=20)
             return
+        admin.unload(partition)
     pytest.fail(f"three compactions of {partition} made nothing that is read")
 
 
@@ -69,6 +72,7 @@ def test_it_is_what_a_compacted_reader_sees(
     lake_namespace: str,
 ) -> None:
     topic = admin.create_topic(f"{lake_namespace}/prices", partitions=2)
+    wait_until("the topic's recovery", lambda: admin.recovered(topic), 120)
     draw = random.Random(SEED)
 
     def send(count: int, start: int, batch: int) -> None:
@@ -117,6 +121,7 @@ def test_it_has_what_pulsar_has_compacted_and_deleted(
     lake_namespace: str,
 ) -> None:
     topic = admin.create_topic(f"{lake_namespace}/deleted")
+    wait_until("the topic's recovery", lambda: admin.recovered(topic), 120)
     keys = [f"k{number}" for number in range(50)]
     policy = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
     path = f"/v2/persistent/{topic.removeprefix('persistent://')}/retention"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import pytest
 
 from offloader.config import Config
 from reader.config import EncryptionConfig
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 from testbed.oracle import Json, Oracle
 from testbed.tiered import DRIVERS, TieredStorage
 from tests.contract.against_java import (
@@ -54,6 +55,9 @@ def moved_cases(
             admin.seal(topic)
             done[case.name] = topic
         move_all(lake_config, tiered, [done[case.name] for case in new])
+        for case in new:
+            # Until then the broker answers no reader.
+            wait_until("the recovery", partial(admin.recovered, done[case.name]), 120)
         return done
 
     return make
