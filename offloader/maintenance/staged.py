@@ -3,7 +3,8 @@
 A file below ``~sink/`` goes once it is seven days old, by the storage's clock, unless a manifest
 says that it is to be sent. A write decides nothing about files of that age (``reader/sink``), and
 they are listed before the manifests are read: so none is deleted that is still needed. Of a batch
-without a name, which nobody runs again after that time, the manifest goes as well.
+without a name, which nobody runs again after that time, the manifest goes as well, and with a
+manifest what is noted of its refusals.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from posixpath import basename, dirname
 
 from offloader.model import size_text
 from reader.errors import ConfigurationError, CorruptError
-from reader.sink import ABANDONED_SECONDS, STAGING, unsent_manifests
+from reader.sink import ABANDONED_SECONDS, STAGING, refusal_path, unsent_manifests
 from reader.storage import Storage, is_temporary
 
 __all__ = ["AbandonedFiles", "StagingCleaner"]
 
-_ENTRIES = ".entries"
+_ENTRIES, _MANIFEST, _REFUSED = ".entries", ".manifest", ".refused"
 _DAY_SECONDS = 86_400.0
 
 
@@ -84,10 +85,13 @@ class StagingCleaner:
                         manifests.append(path)
             except CorruptError as error:
                 damaged[directory] = str(error)
+        remaining = {one.path for one in found if one.path.endswith(_MANIFEST)} - set(manifests)
+        noted = set(map(refusal_path, remaining))
         gone = [
             one
             for path, one in old.items()
             if is_temporary(basename(path))
+            or (path.endswith(_REFUSED) and path not in noted)
             or (path.endswith(_ENTRIES) and path not in kept and dirname(path) not in damaged)
         ]
         if not dry_run:

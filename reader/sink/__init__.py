@@ -11,7 +11,7 @@
     sending          one partition's entries sent, each once
     arrived          what of it is in the topic already
     direct           entries sent at once, at least once
-    deduplication    that brokers drop what they have, and how long they remember it
+    deduplication    that brokers drop what they have, how long they remember it, when they err
 
 Imports ``reader.clients``, ``reader.scan``, by which what was sent is found again,
 ``reader.plan``, ``reader.encode``, ``reader.pulsar``, ``reader.storage``, ``reader.config``,
@@ -21,7 +21,7 @@ Imports ``reader.clients``, ``reader.scan``, by which what was sent is found aga
 
 from __future__ import annotations
 
-from reader.sink.deduplication import require_deduplication
+from reader.sink.deduplication import refusal_path, require_deduplication
 from reader.sink.direct import DirectSender
 from reader.sink.manifest import Manifest, PartitionEntries
 from reader.sink.rows_to_entries import EntrySink, RowWriter, require_topic_column
@@ -52,6 +52,7 @@ __all__ = [
     "grow_schema",
     "inline_of",
     "public_keys",
+    "refusal_path",
     "require_deduplication",
     "require_producer",
     "require_topic_column",

@@ -1,4 +1,4 @@
-"""Whether a topic's broker drops what it has already, and how long it knows what it has.
+"""Whether a topic's broker drops what it has already, how long it knows that, and when it errs.
 
 Without deduplication nothing is sent exactly once.
 """
@@ -13,12 +13,46 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
 
-__all__ = ["is_remembered", "require_deduplication"]
+__all__ = ["Refusals", "is_remembered", "refusal_path", "require_deduplication"]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 _REMEMBERED_MS = 3_600_000
 """Time for which each broker remembers a producer's name: by default it does for six hours
 (``brokerDeduplicationProducerInactivityTimeoutMinutes``)."""
+
+
+def refusal_path(manifest: str) -> str:
+    """Return where it is noted that a broker has refused an entry of a manifest."""
+    return manifest.removesuffix(".manifest") + ".refused"
+
+
+class Refusals:
+    """Whether a broker has refused an entry of a manifest, and may have stored one behind it.
+
+    The broker takes such an entry for a repeated one from then on. Reading the target shows that
+    it is missing, until consumers have had the entries behind it and Pulsar has deleted them. So
+    the refusal is noted beside the manifest, for later attempts. ``decided``: path of the manifest.
+    """
+
+    def __init__(self, clients: Clients, decided: str) -> None:
+        self._clients = clients
+        self._path = refusal_path(decided)
+        self._seen = self._noted = False
+
+    def add(self) -> None:
+        """Note a refusal. Raises UnavailableError if the storage does not answer."""
+        self._seen = True
+        self.note()
+
+    def note(self) -> None:
+        """Note what could not be noted before. Raises UnavailableError."""
+        if self._seen and not self._noted:
+            self._clients.storage.objects().put(self._path, b"")
+            self._noted = True
+
+    def are_known(self) -> bool:
+        """Return whether there was one, in this attempt or an earlier one."""
+        return self._seen or self._clients.storage.objects().info(self._path) is not None
 
 
 def is_remembered(clients: Clients, path: str, created: int) -> bool:

@@ -13,7 +13,7 @@ the broker would still know the name. Of an older one nobody can tell.
 A receipt for what was there already is expected where it was sent before, and nowhere else. There
 it is believed only once the target has been read: an entry that was refused, while one behind it
 was stored, gets such a receipt as well. What the target has deleted meanwhile cannot be read: then
-it is believed, as consumers have had it.
+it is believed, as consumers have had it, unless an entry was refused before.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from reader.errors import (
 from reader.model import Partition
 from reader.pulsar.binary import OutgoingEntry, Producer
 from reader.sink.arrived import Arrived
-from reader.sink.deduplication import is_remembered
+from reader.sink.deduplication import Refusals, is_remembered
 from reader.sink.manifest import PartitionEntries
 from reader.sink.staged_entries import ShownSchema
 from reader.sink.staging import StagedEntries
@@ -87,6 +87,7 @@ def send_partition(
     fruitless, began, looked = 0, not fresh, False
     tried = not fresh  # whether anything may have been sent under this name and these ids
     repeated: list[tuple[int, int]] = []
+    refusals = Refusals(clients, decided)
 
     def arrived() -> Arrived:
         return Arrived(clients, partition, name, entries)
@@ -98,6 +99,7 @@ def send_partition(
         producer: Producer | None = None
         before = confirmed
         try:
+            refusals.note()
             with clients.publisher() as publisher:
                 producer = publisher.producer(
                     partition,
@@ -117,9 +119,7 @@ def send_partition(
                         repeated.append((confirmed + 1, highest))
                         confirmed = highest
                 tried = True
-                for sequence, entry in staged.read(confirmed):
-                    producer.send(outgoing(name, sequence, entry, now))
-                producer.flush()
+                _send(producer, staged, confirmed, now, refusals)
                 _unexpected(producer, began, partition)
                 repeated += producer.repeated
                 producer.close()
@@ -142,8 +142,26 @@ def send_partition(
                 raise
             sleep(_PAUSE * 2**fruitless)
     if repeated:
-        _verify(arrived(), repeated, partition, name, entries, staged)
+        _verify(arrived(), repeated, partition, name, entries, staged, refusals)
     return Sent(entries.partition, entries.ids, len(repeated))
+
+
+def _send(
+    producer: Producer,
+    staged: StagedEntries,
+    confirmed: int,
+    now: Callable[[], float],
+    refusals: Refusals,
+) -> None:
+    """Send the entries behind an id, and wait for their receipts."""
+    try:
+        for sequence, entry in staged.read(confirmed):
+            producer.send(outgoing(producer.name, sequence, entry, now))
+        producer.flush()
+    except PulsarLakeError:
+        if producer.refused:
+            refusals.add()
+        raise
 
 
 def _require_known(producer: Producer, entries: PartitionEntries) -> None:
@@ -209,6 +227,7 @@ def _verify(
     name: str,
     entries: PartitionEntries,
     staged: StagedEntries,
+    refusals: Refusals,
 ) -> None:
     """Raises PulsarLakeError unless each of ``repeated`` (ids from, to) is there, and none twice.
 
@@ -235,6 +254,13 @@ def _verify(
             if arrived.incomplete or arrived.lowest is None or last < arrived.lowest:
                 if deleted is None:
                     deleted = arrived.maybe_deleted()
+                if deleted and refusals.are_known():
+                    raise PulsarLakeError(
+                        f"nobody can tell whether message {sequence} of {name} was in {partition}: "
+                        "its broker has refused an entry, and messages may have been deleted since",
+                        hint="with the option delivery = at-least-once all of it is sent, perhaps "
+                        "again",
+                    )
                 if deleted:  # and the broker has had it
                     continue
         what = "is missing" if times == 0 else f"is there {times} times"

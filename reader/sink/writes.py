@@ -92,9 +92,10 @@ class NamedWrite:
         self._now = now
         self._directory = staging_directory(app, topic)
         self._manifests = re.compile(re.escape(self._directory) + r"/([0-9]{20})\.manifest")
+        self._noted = re.compile(re.escape(self._directory) + r"/([0-9]{20})\.(manifest|refused)")
         self._latest: Manifest | None = None
         self._known = False
-        self._surplus: set[str] = set()  # manifests before the newest
+        self._surplus: set[str] = set()  # manifests and refusals before the newest version
 
     @property
     def directory(self) -> str:
@@ -149,10 +150,11 @@ class NamedWrite:
                 self._latest = self._read(version)
                 self._drop(staged, self._latest)
                 return self._latest, False
-            others = [one for one in self._versions(self._below()) if one != version]
+            found = self._below()
+            others = [one for one in self._versions(found) if one != version]
             if not others or (latest is not None and max(others) == latest.version):
                 self._latest = manifest
-                self._surplus = set(map(self._path, others))
+                self._surplus = self._older(found, version)
                 if empty:
                     self._tidy()
                 return manifest, True
@@ -219,7 +221,7 @@ class NamedWrite:
             # One that was sent never changes.
             if known is None or known.version != newest or not known.sent:
                 self._latest = self._read(newest)
-            self._surplus = {self._path(one) for one in versions if one != max(versions)}
+            self._surplus = self._older(found, newest)
         elif self._named:
             self._latest = None  # forgotten: the topic was dropped
         self._known = True
@@ -227,6 +229,14 @@ class NamedWrite:
 
     def _versions(self, found: Iterable[StoredObject]) -> list[int]:
         return [int(name[1]) for one in found if (name := self._manifests.fullmatch(one.path))]
+
+    def _older(self, found: Iterable[StoredObject], newest: int) -> set[str]:
+        """Return what versions before the newest have left beside their staged files."""
+        return {
+            one.path
+            for one in found
+            if (name := self._noted.fullmatch(one.path)) and int(name[1]) != newest
+        }
 
     def _in_files(self, staged: Sequence[StagedFile]) -> Sequence[StagedFile]:
         """What many tasks have inline is a file: a manifest and its tasks stay small."""

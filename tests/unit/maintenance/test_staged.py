@@ -175,3 +175,13 @@ def test_nothing_is_decided_about_what_is_about_to_be_deleted(tmp_path: Path) ->
         with pytest.raises(UnavailableError, match="what a task staged is gone, or will be soon"):
             write.decide(0, [staged], encrypted=False)
         assert write.latest() is None
+
+
+def test_refusals_go_with_their_manifest(storage: Storage) -> None:
+    kept = decided(storage, "kept", 1)
+    unnamed = decided(storage, "unnamed", 1, named=False)
+    noted = [stage(storage, f"{app}/{1:020d}.refused", 8) for app in ("kept", "unnamed", "gone")]
+    for one in (kept, unnamed):
+        age(one, 8)
+    assert StagingCleaner(storage).clean().files == 2
+    assert [one.exists() for one in (kept, unnamed, *noted)] == [True, False, True, False, False]

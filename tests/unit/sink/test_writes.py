@@ -11,7 +11,7 @@ import pytest
 
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.model import Partition, Topic
-from reader.sink import Manifest, NamedWrite, StagedFile, drop_topic
+from reader.sink import Manifest, NamedWrite, StagedFile, drop_topic, refusal_path
 from reader.sink.staged_entries import ShownSchema
 from reader.sink.writes import forget_writes
 from reader.storage.objects import Objects
@@ -88,6 +88,15 @@ def test_decided_twice_with_the_same_files(world: World) -> None:
     assert files(world) == 1, "what was decided is still to be sent"
     world.send(found, fresh=False)
     assert len(world.topic.stored) == 8
+
+
+def test_what_is_noted_of_an_older_version_is_deleted(world: World) -> None:
+    write = world.write()
+    for number in range(3):
+        manifest, _ = decide(write, number, small(world), encrypted=False)
+        world.clients.storage.objects().put(refusal_path(manifest.path), b"")
+        write.sent(manifest)
+    assert names(world) == [version(2), refusal_path(version(2))]
 
 
 def test_a_write_without_a_name_goes_on_where_it_was(world: World) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
+from reader.sink import refusal_path
+from reader.storage.objects import Objects
 from tests.unit.decode.entries import PARTITION
 from tests.unit.pulsar.binary.fake_broker import Session
 from tests.unit.pulsar.binary.fake_topic import Sent, receipt, send_error
@@ -109,6 +111,56 @@ def test_an_entry_that_was_refused_while_one_behind_it_was_stored(world: World) 
     world.topic.before = refuse_the_third
     with pytest.raises(PulsarLakeError, match=r"message 6 of me is missing in"):
         world.send(world.manifest(batches(8)), fresh=True)
+
+
+@pytest.mark.parametrize(("code", "what"), [(9, "is missing in"), (22, "refuses what is sent")])
+def test_an_entry_that_was_refused_before_those_behind_it_were_consumed(
+    world: World, code: int, what: str
+) -> None:
+    """A later attempt cannot read them any more: the broker's receipts are not believed."""
+
+    def refuse_the_third(session: Session, sent: Sent) -> bool:
+        if sent.sequence == 6 and len(world.topic.opened) == 1:
+            send_error(session, sent, code, "no")
+            return False
+        return True
+
+    world.topic.before = refuse_the_third
+    manifest = world.manifest(batches(8))
+    with pytest.raises(PulsarLakeError, match=what):
+        world.send(manifest, fresh=True)
+    world.topic.unload()
+    world.topic.trim()
+    with pytest.raises(PulsarLakeError, match=r"nobody can tell whether message 0 of me was in"):
+        world.send(manifest, fresh=False)
+
+
+def test_a_refusal_that_cannot_be_noted_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The storage is away: nothing more is sent until it is noted."""
+
+    def refuse_the_third(session: Session, sent: Sent) -> bool:
+        if sent.sequence == 6 and len(world.topic.opened) == 1:
+            send_error(session, sent, 9, "checksum")
+            return False
+        return True
+
+    put, failures = Objects.put, [1, 2]
+
+    def away(objects: Objects, path: str, data: bytes) -> None:
+        if failures:
+            failures.pop()
+            raise UnavailableError("the storage does not answer")
+        put(objects, path, data)
+
+    manifest = world.manifest(batches(8))
+    world.topic.before = refuse_the_third
+    monkeypatch.setattr(Objects, "put", away)
+    with pytest.raises(PulsarLakeError, match=r"message 6 of me is missing in"):
+        world.send(manifest, fresh=True)
+    assert (world.directory / refusal_path(manifest.path)).exists()
+    assert len(world.topic.opened) == 2
 
 
 @pytest.mark.parametrize("fresh", [True, False])
