@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -33,6 +34,11 @@ register_profiles()
 
 # Folders whose conftest starts a server for all of their tests: a cluster, Spark Connect.
 _ONE_SERVER = ("security", "spark/connect")
+
+
+# Started in the background by a shell, tests and what they start would ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
