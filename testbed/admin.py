@@ -188,6 +188,10 @@ class Admin(Closing):
                 return False
         return True
 
+    def wait_recovered(self, topic: str) -> None:
+        """Wait until the broker knows the transactions of all partitions."""
+        wait_until(f"the recovery of {topic}", lambda: self.recovered(topic), 120)
+
     def unload(self, topic: str) -> None:
         """Close it; whoever asks for it next loads it."""
         self.request("PUT", _path(topic, "unload"))

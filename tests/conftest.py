@@ -21,7 +21,7 @@ from reader.clients import Clients
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
-from testbed.admin import Admin, wait_until
+from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.oracle import Oracle
 from testbed.publish import quiet_client
@@ -92,7 +92,7 @@ def _make_first_topic(cluster: Cluster) -> None:
     with Admin(cluster.admin_url) as admin:
         admin.create_namespace("public/first")
         topic = admin.create_topic("public/first/first")
-        wait_until("the first topic", lambda: admin.recovered(topic), 120)
+        admin.wait_recovered(topic)
 
 
 @pytest.fixture(scope="session")

@@ -27,11 +27,12 @@ def refusal_path(manifest: str) -> str:
 
 
 class Refusals:
-    """Whether a broker has refused an entry of a manifest, and may have stored one behind it.
+    """The note that a broker has refused an entry of a manifest.
 
-    The broker takes such an entry for a repeated one from then on. Reading the target shows that
-    it is missing, until consumers have had the entries behind it and Pulsar has deleted them. So
-    the refusal is noted beside the manifest, for later attempts. ``decided``: path of the manifest.
+    If it has stored one behind it, it takes the refused entry for a repeated one from then on.
+    Reading the target shows that it is missing, until consumers have had the entries behind it and
+    Pulsar has deleted them. So the refusal is noted beside the manifest, for later attempts.
+    ``decided``: path of the manifest.
     """
 
     def __init__(self, clients: Clients, decided: str) -> None:

@@ -254,13 +254,14 @@ def _verify(
             if arrived.incomplete or arrived.lowest is None or last < arrived.lowest:
                 if deleted is None:
                     deleted = arrived.maybe_deleted()
-                if deleted and refusals.are_known():
-                    raise PulsarLakeError(
-                        f"nobody can tell whether message {sequence} of {name} was in {partition}: "
-                        "its broker has refused an entry, and messages may have been deleted since",
-                        hint="with the option delivery = at-least-once all of it is sent, perhaps "
-                        "again",
-                    )
+                    if deleted and refusals.are_known():
+                        raise PulsarLakeError(
+                            f"nobody can tell whether message {sequence} of {name} was in "
+                            f"{partition}: its broker has refused an entry, and messages may have "
+                            "been deleted since",
+                            hint="with the option delivery = at-least-once all of it is sent, "
+                            "perhaps again",
+                        )
                 if deleted:  # and the broker has had it
                     continue
         what = "is missing" if times == 0 else f"is there {times} times"

@@ -16,7 +16,7 @@ from reader.model import Topic
 from reader.storage import open_storage
 from spark_ext import PulsarLake
 from spark_ext.ddl import quoted
-from testbed.admin import Admin, wait_until
+from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from tests.contract.against_java import query_rows
@@ -44,11 +44,6 @@ def numbered(first: int, count: int) -> list[bytes]:
     return [b"message %06d" % number for number in range(first, first + count)]
 
 
-def wait_recovered(admin: Admin, topic: str) -> None:
-    """Of a topic that was just made, and has no message: producers wait for that themselves."""
-    wait_until("the topic's recovery", lambda: admin.recovered(topic), 120)
-
-
 def rows_of(frame: Any) -> list[bytes]:
     return sorted(bytes(row["value"]) for row in frame.select("value").toArrow().to_pylist())
 
@@ -68,7 +63,7 @@ def unloading(admin: Admin, topic: str) -> Iterator[list[int]]:
         while not over.wait(1.5):
             admin.seal(topic)
             times.append(len(times))
-            wait_recovered(admin, topic)
+            admin.wait_recovered(topic)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -119,7 +114,7 @@ def test_partitions_that_are_empty_and_added(
 ) -> None:
     topic = f"{namespace}/grows"
     admin.create_topic(topic, 2)
-    wait_recovered(admin, topic)
+    admin.wait_recovered(topic)
     assert lake.table(topic).count() == 0
     sent = send(f"{topic}-partition-1", numbered(0, 50))
     assert rows_of(lake.table(topic)) == sent
@@ -127,7 +122,7 @@ def test_partitions_that_are_empty_and_added(
     offload(topic)
     before = lake.table(topic)
     admin.grow_partitions(topic, 4)
-    wait_recovered(admin, topic)
+    admin.wait_recovered(topic)
     assert rows_of(lake.table(topic)) == sent
     more = send(f"{topic}-partition-3", numbered(50, 50))
     found = lake.table(topic)
@@ -155,7 +150,7 @@ def test_deleted_and_made_again(
     admin.delete_topic(topic)
     assert rows_of(lake.table(topic)) == old
     admin.create_topic(topic, 2)
-    wait_recovered(admin, topic)
+    admin.wait_recovered(topic)
     assert rows_of(lake.table(topic)) == old, "also where it has partitions now"
     new = send(topic, numbered(30, 20))
     assert rows_of(lake.table(topic)) == old + new

@@ -72,7 +72,7 @@ def test_it_is_what_a_compacted_reader_sees(
     lake_namespace: str,
 ) -> None:
     topic = admin.create_topic(f"{lake_namespace}/prices", partitions=2)
-    wait_until("the topic's recovery", lambda: admin.recovered(topic), 120)
+    admin.wait_recovered(topic)
     draw = random.Random(SEED)
 
     def send(count: int, start: int, batch: int) -> None:
@@ -121,7 +121,7 @@ def test_it_has_what_pulsar_has_compacted_and_deleted(
     lake_namespace: str,
 ) -> None:
     topic = admin.create_topic(f"{lake_namespace}/deleted")
-    wait_until("the topic's recovery", lambda: admin.recovered(topic), 120)
+    admin.wait_recovered(topic)
     keys = [f"k{number}" for number in range(50)]
     policy = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
     path = f"/v2/persistent/{topic.removeprefix('persistent://')}/retention"

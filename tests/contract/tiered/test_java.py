@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 
 import pytest
 
 from offloader.config import Config
 from reader.config import EncryptionConfig
-from testbed.admin import Admin, wait_until
+from testbed.admin import Admin
 from testbed.oracle import Json, Oracle
 from testbed.tiered import DRIVERS, TieredStorage
 from tests.contract.against_java import (
@@ -56,8 +55,7 @@ def moved_cases(
             done[case.name] = topic
         move_all(lake_config, tiered, [done[case.name] for case in new])
         for case in new:
-            # Until then the broker answers no reader.
-            wait_until("the recovery", partial(admin.recovered, done[case.name]), 120)
+            admin.wait_recovered(done[case.name])  # until then the broker answers no reader
         return done
 
     return make

@@ -104,6 +104,17 @@ class FakeTopic:
         """As after hours of silence."""
         self.last.clear()
 
+    def refuse(self, sequence: int, code: int, text: str) -> None:
+        """Refuse this entry of the first connection, and take those behind it."""
+
+        def before(session: Session, sent: Sent) -> bool:
+            refused = sent.sequence == sequence and len(self.opened) == 1
+            if refused:
+                send_error(session, sent, code, text)
+            return not refused
+
+        self.before = before
+
     def unload(self) -> None:
         """As its broker gives it up, and another one loads it: an empty ledger is dropped."""
         if self._entries:

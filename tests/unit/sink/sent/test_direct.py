@@ -158,13 +158,7 @@ def test_an_entry_that_is_refused_while_one_behind_it_is_stored(
     """A broker with deduplication takes it for a repeated one of that name, and drops it."""
     world.topic.deduplication = deduplication
 
-    def refuse_the_third(session: Session, sent: Sent) -> bool:
-        if sent.sequence == 6 and len(world.topic.opened) == 1:
-            send_error(session, sent, code, "checksum")
-            return False
-        return True
-
-    world.topic.before = refuse_the_third
+    world.topic.refuse(6, code, "checksum")
     send(world, batches(8))
     assert {row["payload"] for row in world.rows()} == {
         b"%d-%d" % (number, row) for number in range(8) for row in range(3)

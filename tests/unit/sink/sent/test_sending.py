@@ -102,13 +102,7 @@ def test_a_repeated_entry_in_a_first_attempt_is_a_lost_row(world: World) -> None
 def test_an_entry_that_was_refused_while_one_behind_it_was_stored(world: World) -> None:
     """It gets a good-looking receipt, and is nowhere."""
 
-    def refuse_the_third(session: Session, sent: Sent) -> bool:
-        if sent.sequence == 6 and len(world.topic.opened) == 1:
-            send_error(session, sent, 9, "checksum")
-            return False
-        return True
-
-    world.topic.before = refuse_the_third
+    world.topic.refuse(6, 9, "checksum")
     with pytest.raises(PulsarLakeError, match=r"message 6 of me is missing in"):
         world.send(world.manifest(batches(8)), fresh=True)
 
@@ -119,13 +113,7 @@ def test_an_entry_that_was_refused_before_those_behind_it_were_consumed(
 ) -> None:
     """A later attempt cannot read them any more: the broker's receipts are not believed."""
 
-    def refuse_the_third(session: Session, sent: Sent) -> bool:
-        if sent.sequence == 6 and len(world.topic.opened) == 1:
-            send_error(session, sent, code, "no")
-            return False
-        return True
-
-    world.topic.before = refuse_the_third
+    world.topic.refuse(6, code, "no")
     manifest = world.manifest(batches(8))
     with pytest.raises(PulsarLakeError, match=what):
         world.send(manifest, fresh=True)
@@ -140,12 +128,6 @@ def test_a_refusal_that_cannot_be_noted_at_once(
 ) -> None:
     """The storage is away: nothing more is sent until it is noted."""
 
-    def refuse_the_third(session: Session, sent: Sent) -> bool:
-        if sent.sequence == 6 and len(world.topic.opened) == 1:
-            send_error(session, sent, 9, "checksum")
-            return False
-        return True
-
     put, failures = Objects.put, [1, 2]
 
     def away(objects: Objects, path: str, data: bytes) -> None:
@@ -155,7 +137,7 @@ def test_a_refusal_that_cannot_be_noted_at_once(
         put(objects, path, data)
 
     manifest = world.manifest(batches(8))
-    world.topic.before = refuse_the_third
+    world.topic.refuse(6, 9, "checksum")
     monkeypatch.setattr(Objects, "put", away)
     with pytest.raises(PulsarLakeError, match=r"message 6 of me is missing in"):
         world.send(manifest, fresh=True)
