@@ -115,6 +115,15 @@ def test_each_commit_of_a_run_says_that_more_has_expired(storage: Storage) -> No
     assert (one.expired_before or 0) < (other.expired_before or 0)
 
 
+def test_a_number_that_only_grows_is_not_set_back(aged: Storage) -> None:
+    """By a maintainer that has planned before another one committed."""
+    planned = open_table(aged, TOPIC)
+    for number, expected in ((7, 7), (5, 7), (8, 8)):
+        change = Replacement({}, (), False, {"operation": "test"}, transactions={"some": number})
+        replace_files(aged, planned, change)
+        assert open_table(aged, TOPIC).handle.transaction_version("some") == expected
+
+
 def test_an_override_and_no_retention(aged: Storage) -> None:
     assert maintainer(aged).maintain(TOPIC).idle
     other = [{"topics": "public/default/x*", "retention": "1h"}]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from offloader.commit.append import append
-from offloader.subscription.hold import missing, moves, next_needed, settled, strayed
+from offloader.subscription.hold import claim, missing, moves, next_needed, settled, strayed
 from offloader.turn.known_versions import KnownVersions
 from reader.config import StorageConfig
+from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
+from reader.pulsar import TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.storage import open_storage
 from reader.table import TopicTable
@@ -174,3 +178,36 @@ def test_the_grace_is_over_for_what_this_process_has_known_for_so_long(tmp_path:
 
 def _commit_time(table: TopicTable) -> int:
     return next(table.commits()).at_ms
+
+
+@pytest.mark.parametrize(
+    ("uri", "table_id", "error"),
+    [
+        (None, None, None),
+        ("here", "1", None),
+        ("here", "", None),
+        ("elsewhere", "2", "is moved for the table at elsewhere, not for here"),
+        ("elsewhere", "", "is moved for the table at elsewhere, not for here"),
+        ("here", "2", "is moved for another table of the same name"),
+    ],
+)
+def test_a_hold_is_claimed_for_one_table(
+    uri: str | None, table_id: str | None, error: str | None
+) -> None:
+    held = {} if uri is None else {TABLE_KEY: uri, TABLE_ID_KEY: str(table_id), WATERMARK_KEY: "3"}
+    noted: list[dict[str, str]] = []
+
+    def note(partition: Partition, name: str, properties: dict[str, str]) -> bool:
+        noted.append(properties)
+        held.update(properties)
+        return True
+
+    admin: Any = SimpleNamespace(hold_properties=lambda *names: dict(held), note_hold=note)
+    table: Any = SimpleNamespace(uri="here", id="1")
+    if error is not None:
+        with pytest.raises(ConfigurationError, match=error):
+            claim(admin, PARTITION, NAME, table, 4)
+        assert noted == []
+        return
+    claim(admin, PARTITION, NAME, table, 4)
+    assert [one[WATERMARK_KEY] for one in noted] == ["4"]

@@ -239,6 +239,17 @@ def test_the_zone_map_covers_its_rows(column: pa.Array, low: object, high: objec
     assert found["numRecords"] == len(column)
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_the_zone_map_covers_all_batches(order: tuple[int, ...]) -> None:
+    batches = [pa.array([5, 6]), pa.array([None, 1]), pa.array([9, None])]
+    statistics = FileStatistics(["c"])
+    for number in order:
+        statistics.add(pa.record_batch([batches[number]], ["c"]))
+    found = json.loads(statistics.to_json())
+    assert (found["minValues"], found["maxValues"]) == ({"c": 1}, {"c": 9})
+    assert (found["numRecords"], found["nullCount"]) == (6, {"c": 2})
+
+
 @pytest.mark.parametrize(
     "column",
     [

@@ -1,7 +1,8 @@
-"""What a turn makes of a Pulsar that goes away after the commit."""
+"""When a turn moves the hold, and what it makes of a Pulsar that goes away before that."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -14,6 +15,7 @@ from reader.errors import UnavailableError
 from reader.model import Partition, Position
 from reader.pulsar import PartitionLedgers
 from reader.pulsar.admin import AdminClient
+from tests.unit.turns.pulsar_world import HOUR, PLAIN, World
 from tests.unit.web.world import NOWHERE, ORDERS
 
 
@@ -35,3 +37,33 @@ def test_a_commit_counts_when_pulsar_goes_away_before_its_release() -> None:
             offloader.release(ORDERS)
     [line] = said
     assert "shop/live/orders: committed, but the hold is not moved yet: no answer" in line
+
+
+@pytest.mark.parametrize("hours", [1, 5])
+def test_ledgers_stay_for_the_grace(tmp_path: Path, hours: int) -> None:
+    """Queries that began before the commit still read them. The commit is a day old at once."""
+    with World(tmp_path, grace=f"{24 + hours}h") as world:
+        world.seal(PLAIN)
+        offloader = world.offloader()
+        offloader.turn(world.topic, now=True)
+        assert world.table().watermark(world.partition) == 10
+        world.now += (hours - 1) * HOUR + HOUR // 2
+        offloader.turn(world.topic, now=True)
+        assert world.held == Position(10, 0)
+        world.now += HOUR
+        offloader.turn(world.topic, now=True)
+        assert world.held == Position(11, 0)
+
+
+def test_a_hold_that_was_moved_ahead_is_moved_back(tmp_path: Path) -> None:
+    """By a TTL, or by hand: Pulsar still has ledger 10, and no table has it."""
+    with World(tmp_path) as world:
+        world.seal(PLAIN)
+        offloader = world.offloader()
+        offloader.observe(world.topic)
+        world.cursors[world.config.offload.subscription] = Position(11, 0)
+        offloader.observe(world.topic)
+        assert world.held == world.moves[0] == Position(10, 0)
+        assert any("moved back to 10:0" in text for text in world.said)
+        offloader.turn(world.topic, now=True)
+        assert world.held == Position(11, 0)

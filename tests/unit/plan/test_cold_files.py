@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from reader.model import Position
+from reader.model import Position, Topic
 from reader.plan import AllOf, AnyOf, ColdFile, Filter, NullTest, Predicate, Unequal, files_to_read
-from reader.plan.cold_files import plan_files
-from reader.plan.offloaded import cold_part
+from reader.plan.cold_files import plan_files, table_files
+from reader.plan.offloaded import cold_part, older_ledgers
 from reader.table import TopicTable
 from tests.unit.decode.entries import entry
 from tests.unit.turns.pulsar_world import START, World
@@ -78,6 +79,23 @@ def test_a_time_may_be_up_to_a_millisecond_later_than_the_log_says() -> None:
     assert files_to_read(files, [Predicate("at", ">=", (high + 999,))]).tolist() == [True]
     assert files_to_read(files, [Predicate("at", ">", (high + 999,))]).tolist() == [False]
     assert files_to_read(files, [Predicate("at", "<", (low,))]).tolist() == [False]
+
+
+def test_a_publish_time_may_be_as_much_later() -> None:
+    kind = pa.timestamp("us", "UTC")
+    actions = pa.table(
+        {
+            "path": ["a"],
+            "size_bytes": [1],
+            "min.__publishTime": pa.array([1_000_000], kind),
+            "max.__publishTime": pa.array([2_000_000], kind),
+        }
+    )
+    table: Any = SimpleNamespace(files=lambda: actions)
+    (file,) = table_files(table)
+    for op, time, read in ((">=", 2_000_999, True), (">", 2_000_999, False), ("<", 10**6, False)):
+        wanted = [Predicate("__publishTime", op, (time,))]
+        assert [one.read for one in plan_files([file], wanted, {}, {})] == [read]
 
 
 def test_days() -> None:
@@ -182,3 +200,18 @@ def test_ledgers_of_which_only_the_rows_tell(
         [segment] = cold_part(world.table()).segments
     assert (segment.min_publish_time, segment.max_publish_time) == (START * 1000, START * 1000)
     assert segment.rows == 2
+
+
+@pytest.mark.parametrize(
+    ("ledger", "oldest", "expired"), [(7, 999_999, 1000), (7, 1_000_000, None), (8, 999_999, None)]
+)
+def test_rows_have_expired_of_ledgers_with_older_ones(
+    ledger: int, oldest: int, expired: int | None
+) -> None:
+    """Rows published before second 1 have, of ledgers up to 7."""
+    limits = {"__partition": (0, 0), "__ledgerId": (ledger, ledger)}
+    file = ColdFile("a", 10, 5, {**limits, "__publishTime": (oldest, 5_000_000)})
+    topic = Topic("public", "default", "orders")
+    table: Any = SimpleNamespace(topic=topic, expired_before=1000, expired=lambda partition: 7)
+    (found,) = older_ledgers(table, [file], [])
+    assert found.reason.expired_before == expired

@@ -88,6 +88,10 @@ FILES = (
         ([time(">", 30), time("<", 20)], "d"),
         ([Predicate("__partition", "=", (0,))], "abd"),
         ([Predicate("__ledgerId", "in", (2, 3))], "acd"),
+        ([Predicate("__ledgerId", "<", (2,))], "ad"),
+        ([Predicate("__ledgerId", "<=", (2,))], "acd"),
+        ([Predicate("__ledgerId", ">", (4,))], "bd"),
+        ([Predicate("__ledgerId", ">=", (4,))], "abd"),
         ([Predicate("id", "=", (0,))], "abcd"),
     ],
 )

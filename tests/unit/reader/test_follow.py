@@ -99,6 +99,14 @@ def test_files_that_were_merged_and_vacuumed_since_the_snapshot(followed: Follow
     assert next(values) == b"8a", "none twice"
 
 
+def test_a_ledger_that_grows_gives_each_message_once(followed: Followed) -> None:
+    values = followed.values(9)
+    assert len([next(values) for _ in range(6)]) == 6
+    for text in ("8a", "8b", "8c"):
+        followed.part.write(text)
+        assert next(values) == text.encode()
+
+
 def test_a_file_that_is_lost_ends_it(followed: Followed) -> None:
     def lose() -> None:
         (path,) = followed.table.file_uris()[:1]

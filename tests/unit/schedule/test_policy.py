@@ -73,6 +73,12 @@ THREE = (ledger(1), ledger(4), ledger(6), OPEN)
         pytest.param(listing(*THREE), 5, [6], id="the watermark's ledger was deleted"),
         pytest.param(listing(*THREE[:3]), -1, [1, 4], id="the last is open, whatever it says"),
         pytest.param(
+            listing(ledger(1), ledger(4), ledger(6, entries=0), OPEN, max_read=Position(4, 5)),
+            -1,
+            [1],
+            id="no empty ledger behind one that waits for a transaction",
+        ),
+        pytest.param(
             listing(*THREE[:3], end=Position(6, 9), terminated=True),
             -1,
             [1, 4, 6],

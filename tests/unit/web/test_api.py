@@ -412,11 +412,13 @@ def test_states_and_sums() -> None:
     name = ORDERS.full_name
     backlog = backlog_of({name: 10}, {name: 3}, 940.0, ledgers=1, at=900.0)
     seen = Observation(900.0, backlog, notes=("a TTL",))
+    younger = backlog_of({name: 10}, {name: 3}, 970.0, ledgers=1, at=910.0)
+    later = Observation(910.0, younger, notes=("a TTL",))
     rows = [
         topic_row(state(None), TopicActivity(), 1000.0),
         topic_row(state(seen, failures=2), TopicActivity(), 1000.0),
         topic_row(state(seen, running=True, failures=2, next_at=None), TopicActivity(), 1000.0),
-        topic_row(state(seen, next_at=1000.0), TopicActivity(), 1000.0),
+        topic_row(state(later, next_at=1000.0), TopicActivity(), 1000.0),
         topic_row(state(seen, next_at=float("inf")), TopicActivity(), 1000.0),
     ]
     assert [row["state"] for row in rows] == ["new", "failing", "running", "due", "fine"]
