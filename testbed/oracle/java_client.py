@@ -11,8 +11,6 @@ with its standard input, so also when this process dies.
 from __future__ import annotations
 
 import base64
-import fcntl
-import hashlib
 import json
 import os
 import queue
@@ -27,6 +25,7 @@ from typing import IO, Any
 from testbed.process import Server
 from testbed.publish import MessageId
 from testbed.server import config
+from testbed.server.classes import compiled
 from testbed.server.jars import server_jars
 
 __all__ = ["Json", "Oracle", "OracleError"]
@@ -55,7 +54,7 @@ class Oracle(Server):
 
     def start(self) -> None:
         jars = server_jars()
-        classes = _compiled(jars)
+        classes = compiled("oracle", _SOURCES, jars)
         self._directory = Path(tempfile.mkdtemp(prefix="pulsar-lake-oracle-"))
         config.write(self._directory / "log4j2.properties", _LOGGING)
         command = config.jvm(
@@ -284,34 +283,3 @@ def _base64(value: object) -> str:
 def _id(four: Sequence[int]) -> MessageId:
     ledger, entry, partition, batch = four
     return ledger, entry, partition, batch
-
-
-def _compiled(jars: Path) -> Path:
-    """Folder with the classes of `java/`, beside the jars; compiled when a source has changed."""
-    sources = sorted(_SOURCES.glob("*.java"))
-    digest = hashlib.sha256(jars.name.encode())
-    for source in sources:
-        digest.update(source.name.encode() + source.read_bytes())
-    target = jars.parent / f"oracle-{digest.hexdigest()[:12]}"
-    with (jars.parent / "oracle.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.is_dir():
-            return target
-        home = os.environ.get("JAVA_HOME")
-        javac = str(Path(home, "bin", "javac")) if home else shutil.which("javac")
-        if javac is None:
-            raise OracleError("`javac` (a JDK, 17 or newer) is not on the PATH")
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=jars.parent))
-        try:
-            done = subprocess.run(
-                [javac, "-proc:none", "-d", str(work), "-cp", f"{jars}/*", *map(str, sources)],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            if done.returncode != 0:
-                raise OracleError(f"the Java sources do not compile:\n{done.stdout}")
-            work.rename(target)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    return target
