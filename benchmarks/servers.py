@@ -12,7 +12,7 @@ from benchmarks.contenders.peers import JavaReader
 from benchmarks.data.layouts import Layout
 from reader.closing import Closing
 from testbed.admin import Admin
-from testbed.cluster import Cluster
+from testbed.cluster import ProcessCluster
 from testbed.publish import quiet_client
 from testbed.usage import cpu_seconds, process_seconds
 
@@ -36,9 +36,9 @@ class Servers(Closing):
         self._stack.close()
 
     @cached_property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ProcessCluster:
         buffer = self.layout.read_buffer
-        cluster = Cluster(
+        cluster = ProcessCluster(
             self.layout.ensemble,
             ensemble=self.layout.ensemble,
             directory=self._directory,

@@ -17,7 +17,7 @@ from offloader.config import Config, load_config
 from reader.clients import Clients
 from reader.closing import Closing
 from testbed.admin import Admin
-from testbed.cluster import Cluster
+from testbed.cluster import ProcessCluster
 from testbed.usage import cpu_seconds
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class World(Closing):
                 del self._published[name]
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ProcessCluster:
         return self.servers().cluster
 
     @property

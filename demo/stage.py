@@ -15,7 +15,7 @@ import pulsar
 
 from reader.closing import Closing
 from testbed.admin import Admin
-from testbed.cluster import Cluster
+from testbed.cluster import ProcessCluster
 from testbed.publish import Message, publish, quiet_client
 from testbed.s3 import S3
 
@@ -62,7 +62,9 @@ class Stage(Closing):
         enter = self._stack.enter_context
         more = self._cluster_settings
         work = Path(enter(tempfile.TemporaryDirectory(prefix="pulsar-lake-demo-")))
-        self.cluster = enter(Cluster(3, directory=work / "cluster", log_level="WARN", **more))
+        self.cluster = enter(
+            ProcessCluster(3, directory=work / "cluster", log_level="WARN", **more)
+        )
         self.s3 = enter(S3())
         self.admin = enter(Admin(self.cluster.admin_url))
         self.config = work / "demo.toml"

@@ -1,6 +1,5 @@
 """What tests, demo and benchmarks share: the real Pulsar on loopback, and what goes wrong with it.
 
-    cluster     `Cluster`: one ZooKeeper, some bookies, one broker; boots, kills, pauses, restarts
     admin       what tests ask of the admin REST, independent of the product's own client
     publish     writes messages and returns what was written, the oracle of every test
     s3          an S3 server (moto) in a process of its own
@@ -13,6 +12,7 @@
     closing     what a ``with`` closes
     __main__    `python -m testbed`: a cluster and an S3 server by hand, until Ctrl-C
 
+    cluster     a real Pulsar, as two JVMs or as one for each server
     simulation  a Pulsar in memory, for thousands of histories a minute
     storages    servers of GCS, Azure, HDFS and one more of S3
     server      the server's jars, its configuration files and JVM flags

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from testbed.cluster import Cluster
+from testbed.cluster import ProcessCluster
 from testbed.process import ClusterError
 from testbed.s3 import S3
 from testbed.server.jars import JarsError
@@ -26,7 +26,9 @@ def main() -> int:
     # SIGTERM must clean up as Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     begun = time.monotonic()
-    cluster = Cluster(asked.bookies, directory=asked.dir, max_entries_per_ledger=asked.max_entries)
+    cluster = ProcessCluster(
+        asked.bookies, directory=asked.dir, max_entries_per_ledger=asked.max_entries
+    )
     try:
         with cluster, S3() as s3:
             urls = {

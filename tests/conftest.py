@@ -22,7 +22,7 @@ from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
 from testbed.admin import Admin
-from testbed.cluster import Cluster
+from testbed.cluster import Cluster, CompactCluster, LocalCluster
 from testbed.oracle import Oracle
 from testbed.publish import quiet_client
 from testbed.s3 import S3
@@ -33,7 +33,7 @@ from tests.support.examples import register_profiles
 register_profiles()
 
 # Folders whose conftest starts a server for all of their tests: a cluster, Spark Connect.
-_ONE_SERVER = ("security", "spark/connect")
+_ONE_SERVER = ("outages", "security", "spark/connect")
 
 
 # Started in the background by a shell, tests and what they start would ignore Ctrl-C.
@@ -87,7 +87,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return _FileScheduling(config, log)
 
 
-def _make_first_topic(cluster: Cluster) -> None:
+def make_first_topic(cluster: Cluster) -> None:
     """A new broker needs ten times as long for its first namespace and topic as for others."""
     with Admin(cluster.admin_url) as admin:
         admin.create_namespace("public/first")
@@ -97,17 +97,17 @@ def _make_first_topic(cluster: Cluster) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """The shared Pulsar. A test that kills or pauses something brings it back before it ends."""
-    with Cluster(bookies=3, max_entries_per_ledger=5_000, offloaders=True) as started:
-        _make_first_topic(started)
+    """The shared Pulsar. No test can stop or kill its servers."""
+    with CompactCluster(bookies=3, max_entries_per_ledger=5_000, offloaders=True) as started:
+        make_first_topic(started)
         yield started
 
 
 @pytest.fixture(scope="module")
-def fresh_cluster() -> Iterator[Cluster]:
-    """A Pulsar of this module's own, to be left in any state; it costs a boot (some 16 s)."""
-    with Cluster(bookies=3, max_entries_per_ledger=5_000) as started:
-        _make_first_topic(started)
+def fresh_cluster() -> Iterator[LocalCluster]:
+    """A Pulsar of this module's own, whose broker may be restarted and left in any state."""
+    with CompactCluster(bookies=1, max_entries_per_ledger=5_000) as started:
+        make_first_topic(started)
         yield started
 
 
@@ -156,7 +156,8 @@ def s3(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield server
 
 
-def _unique(request: pytest.FixtureRequest) -> str:
+def unique_name(request: pytest.FixtureRequest) -> str:
+    """Return a name that no other test uses, with the test's or module's own in it."""
     readable = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:60]
     return f"{readable}-{uuid.uuid4().hex[:8]}"
 
@@ -164,13 +165,13 @@ def _unique(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def topic_name(request: pytest.FixtureRequest) -> str:
     """Full name of a topic that does not exist yet."""
-    return f"persistent://public/default/{_unique(request)}"
+    return f"persistent://public/default/{unique_name(request)}"
 
 
 @pytest.fixture
 def namespace(request: pytest.FixtureRequest, admin: Admin) -> str:
     """A new namespace, `public/…`."""
-    name = f"public/{_unique(request)}"
+    name = f"public/{unique_name(request)}"
     admin.create_namespace(name)
     return name
 
@@ -215,23 +216,22 @@ def lake(lake_config: Config) -> Iterator[PulsarLake]:
 @pytest.fixture(scope="session")
 def offload(lake_config: Config, lake: PulsarLake) -> Callable[[str], None]:
     """Offloads every sealed ledger of a topic, in this process."""
+    return lambda topic: offload_sealed(lake_config, lake, topic)
 
-    def run(topic: str) -> None:
-        with AdminClient(lake_config.pulsar) as client:
-            offloader = TopicOffloader(
-                Clients(lake_config, admin=client),
-                lake_config.offload,
-                lambda: lake.spark.sparkContext,
-            )
-            while offloader.turn(Topic.parse(topic), now=True).more:
-                pass
 
-    return run
+def offload_sealed(config: Config, lake: PulsarLake, topic: str) -> None:
+    """Offload every sealed ledger of a topic, in this process."""
+    with AdminClient(config.pulsar) as client:
+        offloader = TopicOffloader(
+            Clients(config, admin=client), config.offload, lambda: lake.spark.sparkContext
+        )
+        while offloader.turn(Topic.parse(topic), now=True).more:
+            pass
 
 
 @pytest.fixture(scope="module")
 def lake_namespace(request: pytest.FixtureRequest, admin: Admin) -> str:
     """A namespace of the module's own, `public/…`."""
-    name = f"public/{_unique(request)}"
+    name = f"public/{unique_name(request)}"
     admin.create_namespace(name)
     return name

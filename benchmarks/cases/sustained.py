@@ -20,7 +20,7 @@ from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin
-from testbed.cluster import Cluster
+from testbed.cluster import ProcessCluster
 from testbed.usage import cpu_seconds
 
 __all__ = ["CASES"]
@@ -36,7 +36,7 @@ def _run(bench: Bench) -> list[Result]:
     topics = [Topic.parse(f"{_NAMESPACE}/t-{number}") for number in range(count)]
     directory = world.directory / "sustained"
     with (
-        Cluster(
+        ProcessCluster(
             2,
             ensemble=2,
             directory=directory,
@@ -88,7 +88,7 @@ def _run(bench: Bench) -> list[Result]:
     ]
 
 
-def _publish(cluster: Cluster, count: int, share: float, seconds: int) -> int:
+def _publish(cluster: ProcessCluster, count: int, share: float, seconds: int) -> int:
     command = [sys.executable, "-m", "benchmarks.data.load", cluster.service_url, f"{_NAMESPACE}/t"]
     command += ["--count", str(count), "--rate", str(_FULL * share)]
     command += ["--seconds", str(seconds), "--bytes", str(_BYTES)]

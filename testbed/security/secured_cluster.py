@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from testbed.admin import Admin
-from testbed.cluster import Cluster
+from testbed.cluster import ProcessCluster
 from testbed.security.certificates import Authority
 from testbed.security.tokens import make_token
 from testbed.server import config
@@ -25,7 +25,7 @@ TOKEN_KEY = b"the key that signs this cluster's tokens"
 _BROKER = ("bookkeeper-broker", "the-brokers-sasl-password")
 
 
-class SecuredCluster(Cluster):
+class SecuredCluster(ProcessCluster):
     """One broker and one bookie; nothing answers without TLS and without an identity.
 
     The broker knows a role by `token(role)`, or by a certificate of that common name. The bookie

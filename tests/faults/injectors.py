@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from testbed.cluster import Cluster
+from testbed.cluster import ProcessCluster
 from testbed.faults import FaultyStore, Rule
 from testbed.process import Process
 from testbed.proxy import TcpProxy
@@ -78,7 +78,7 @@ class Injector:
 
 
 def servers(
-    cluster: Cluster, unload: Callable[[random.Random], None], daemon: Daemon
+    cluster: ProcessCluster, unload: Callable[[random.Random], None], daemon: Daemon
 ) -> list[Fault]:
     """Bookies, the broker and the offloader are killed or paused; topics are unloaded."""
 

@@ -19,7 +19,7 @@ from reader.model import Topic
 from reader.table import TopicTable
 from spark_ext import PulsarLake
 from testbed.admin import Admin
-from testbed.cluster import Cluster
+from testbed.cluster import ProcessCluster
 from testbed.faults import FaultyStore
 from testbed.process import wait_for
 from testbed.proxy import TcpProxy
@@ -50,7 +50,7 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
     """
     with ExitStack() as stack:
         cluster = stack.enter_context(
-            Cluster(
+            ProcessCluster(
                 bookies=3,
                 max_entries_per_ledger=500,
                 broker_config={"brokerDeduplicationEnabled": True},
@@ -137,7 +137,7 @@ def run(seed: int, seconds: float, directory: Path, say: Callable[[str], None]) 
 
 def _settings(
     directory: Path,
-    cluster: Cluster,
+    cluster: ProcessCluster,
     s3: S3,
     faulty: FaultyStore,
     proxies: dict[str, TcpProxy],
@@ -163,7 +163,7 @@ def _settings(
     )
 
 
-def _stream(cluster: Cluster, admin: Admin, namespace: str, kind: Kind) -> Stream:
+def _stream(cluster: ProcessCluster, admin: Admin, namespace: str, kind: Kind) -> Stream:
     topic = admin.create_topic(f"{namespace}/{kind.name}", kind.partitions)
     return Stream(cluster.service_url, topic, kind)
 

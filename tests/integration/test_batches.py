@@ -1,9 +1,13 @@
-"""Reads of real bookies, by the range and one by one, also while a bookie dies."""
+"""Reads of real bookies, by the range and one by one, also while a bookie dies.
+
+A bookie dies behind a proxy: all test processes share the bookies themselves.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 
 import pytest
 
@@ -12,7 +16,8 @@ from reader.config import PulsarConfig
 from reader.model import EntryBlock, LedgerMetadata, Partition
 from reader.pulsar.admin import AdminClient
 from testbed.admin import Admin
-from testbed.cluster import Bookie, Cluster
+from testbed.cluster import Cluster
+from testbed.proxy import TcpProxy
 from testbed.publish import publish
 
 COUNT = 4_000
@@ -58,15 +63,20 @@ def striped(cluster: Cluster, admin: Admin, namespace: str) -> tuple[LedgerMetad
 
 
 @pytest.fixture
-def victim(cluster: Cluster, ledger: LedgerMetadata) -> Iterator[Bookie]:
-    """A bookie that holds the ledger, to be killed or paused; it is well when the test ends."""
-    (bookie,) = [one for one in cluster.bookies if one.address == ledger.replicas(0)[0]]
-    yield bookie
-    if bookie.alive:
-        bookie.resume()
-    else:
-        bookie.start()
-    cluster.wait_bookies()
+def proxies(cluster: Cluster) -> Iterator[dict[str, TcpProxy]]:
+    """A proxy in front of each bookie, by the bookie's id."""
+    with ExitStack() as stack:
+        yield {one.address: stack.enter_context(TcpProxy(one.address)) for one in cluster.bookies}
+
+
+def _client(proxies: Mapping[str, TcpProxy]) -> BookKeeperClient:
+    addresses = {bookie: proxy.address for bookie, proxy in proxies.items()}
+    return BookKeeperClient(addresses=addresses, timeout=10)
+
+
+def _die(bookie: TcpProxy, how: str) -> None:
+    """Cut and refuse connections as a killed bookie does, or answer nothing as a paused one."""
+    bookie.stop() if how == "kill" else bookie.stall()
 
 
 def _entries(blocks: Iterable[EntryBlock]) -> list[tuple[int, bytes]]:
@@ -97,30 +107,31 @@ def test_batches_are_what_single_reads_are(ledger: LedgerMetadata) -> None:
 
 
 @pytest.mark.parametrize("how", ["kill", "pause"])
-def test_a_bookie_that_dies_in_the_middle(ledger: LedgerMetadata, victim: Bookie, how: str) -> None:
+def test_a_bookie_that_dies_in_the_middle(
+    ledger: LedgerMetadata, proxies: dict[str, TcpProxy], how: str
+) -> None:
     expected = _singly(ledger, 0, COUNT - 1)
-    with BookKeeperClient(timeout=10) as client:
+    victim = proxies[ledger.replicas(0)[0]]
+    with _client(proxies) as client:
         blocks = client.read(ledger, 0, COUNT - 1, block_bytes=20_000)
         found = [next(blocks) for _ in range(5)]
-        victim.kill() if how == "kill" else victim.pause()
+        assert victim.connections
+        _die(victim, how)
         assert _entries([*found, *blocks]) == expected
 
 
 @pytest.mark.parametrize("how", ["kill", "pause"])
 def test_a_bookie_of_a_striped_ledger_that_dies_in_the_middle(
-    cluster: Cluster, striped: tuple[LedgerMetadata, list[bytes]], how: str
+    striped: tuple[LedgerMetadata, list[bytes]], proxies: dict[str, TcpProxy], how: str
 ) -> None:
     ledger, values = striped
-    (victim,) = [one for one in cluster.bookies if one.address == ledger.replicas(0)[0]]
-    with BookKeeperClient(timeout=10) as client:
+    victim = proxies[ledger.replicas(0)[0]]
+    with _client(proxies) as client:
         blocks = client.read(ledger, 0, COUNT - 1, block_bytes=20_000)
         found = [next(blocks) for _ in range(5)]
-        try:
-            victim.kill() if how == "kill" else victim.pause()
-            found += blocks
-        finally:
-            victim.resume() if victim.alive else victim.start()
-            cluster.wait_bookies()
+        assert victim.connections
+        _die(victim, how)
+        found += blocks
     entries = _entries(found)
     assert [entry for entry, _ in entries] == list(range(COUNT))
     # The payload is the end of an entry.

@@ -14,7 +14,7 @@ from reader.model import Partition, Position
 from reader.pulsar import AdminClient
 from reader.pulsar.binary import BrokerClient
 from testbed.admin import Admin
-from testbed.cluster import Cluster
+from testbed.cluster import Cluster, LocalCluster
 from testbed.oracle import Oracle
 from testbed.publish import json_schema, publish
 
@@ -236,7 +236,7 @@ def test_an_unload_in_the_middle(
 
 @pytest.mark.long
 def test_a_broker_that_restarts_in_the_middle(
-    fresh_cluster: Cluster, lake_config: Config, topic_name: str
+    fresh_cluster: LocalCluster, lake_config: Config, topic_name: str
 ) -> None:
     pulsar = lake_config.pulsar.model_copy(
         update={"service_url": fresh_cluster.service_url, "admin_url": fresh_cluster.admin_url}

@@ -22,8 +22,7 @@ from botocore.exceptions import (
     ResponseStreamingError,
 )
 
-from testbed.admin import Admin, ensembles, wait_until
-from testbed.cluster import Cluster
+from testbed.admin import Admin, wait_until
 from testbed.faults import FaultyStore, TcpProxy
 from testbed.process import ClusterError, Process, wait_for
 from testbed.publish import (
@@ -51,53 +50,6 @@ def read_all(client: Any, topic: str, count: int) -> list[Any]:
         return [reader.read_next(timeout_millis=20_000) for _ in range(count)]
     finally:
         reader.close()
-
-
-def test_a_killed_bookie_and_a_killed_broker_lose_nothing(
-    cluster: Cluster, admin: Admin, client: Any, topic_name: str
-) -> None:
-    values = [b"%d" % number for number in range(3_000)]
-    admin.create_topic(topic_name)
-
-    def on_all() -> bool:
-        """A broker goes without a bookie that was down for a while after that one is back."""
-        admin.seal(topic_name)
-        [empty] = admin.internal_stats(topic_name)["ledgers"]
-        return set(ensembles(empty["metadata"])[0]) == {b.address for b in cluster.bookies}
-
-    wait_until("a ledger on all bookies", on_all, 120, 2)
-    publish(client, topic_name, values[:1_000])
-    [first] = admin.internal_stats(topic_name)["ledgers"]
-    assert set(ensembles(first["metadata"])[0]) == {b.address for b in cluster.bookies}
-
-    victim = cluster.bookies[0]
-    victim.kill()
-    publish(client, topic_name, values[1_000:2_000])
-    admin.seal(topic_name)
-    *written, _ = admin.internal_stats(topic_name)["ledgers"]
-    last = ensembles(written[-1]["metadata"])
-    assert victim.address not in last[max(last)]
-    cluster.wait_bookies()
-    victim.start()
-    cluster.wait_bookies()
-
-    cluster.kill_broker()
-    cluster.start_broker()
-    publish(client, topic_name, values[2_000:])
-    assert [message.data() for message in read_all(client, topic_name, 3_000)] == values
-
-
-def test_a_paused_bookie_answers_nothing_until_it_is_resumed(cluster: Cluster) -> None:
-    bookie = cluster.bookies[1]
-    bookie.pause()
-    try:
-        with socket.create_connection(("127.0.0.1", bookie.port), timeout=1) as peer:
-            peer.sendall(b"\0\0\0\1x")
-            with pytest.raises(TimeoutError):
-                peer.recv(1)
-    finally:
-        bookie.resume()
-    cluster.wait_bookies()
 
 
 @pytest.mark.parametrize("batch", [0, 10])

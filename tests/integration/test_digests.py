@@ -16,21 +16,23 @@ from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
 from reader.sources.rows import RowFormat
 from reader.sources.split_reader import read_splits
-from testbed.cluster import Cluster
+from testbed.cluster import CompactCluster
 from testbed.publish import publish
 
 PASSWORD = "open sesame"
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CompactCluster]:
     settings = {"managedLedgerDigestType": "MAC", "managedLedgerPassword": PASSWORD}
     directory = tmp_path_factory.mktemp("digests")
-    with Cluster(1, directory=directory, broker_config=settings, log_level="WARN") as cluster:
+    with CompactCluster(
+        1, directory=directory, broker_config=settings, log_level="WARN"
+    ) as cluster:
         yield cluster
 
 
-def _use(cluster: Cluster, digest: str) -> None:
+def _use(cluster: CompactCluster, digest: str) -> None:
     path: Path = cluster.directory / "conf" / "broker.conf"
     lines = path.read_text().splitlines()
     line = f"managedLedgerDigestType={digest}"
@@ -40,7 +42,7 @@ def _use(cluster: Cluster, digest: str) -> None:
         cluster.restart_broker()
 
 
-def _config(cluster: Cluster, password: str) -> Config:
+def _config(cluster: CompactCluster, password: str) -> Config:
     urls = {"service_url": cluster.service_url, "admin_url": cluster.admin_url}
     return load_config({"pulsar": urls | {"bookkeeper_password": password}})
 
@@ -64,7 +66,7 @@ def _read(config: Config, topic: Topic) -> tuple[str, list[tuple[bytes, str | No
     "digest",
     ["MAC", *(pytest.param(one, marks=pytest.mark.long) for one in ("CRC32", "DUMMY"))],
 )
-def test_digests(small: Cluster, digest: str) -> None:
+def test_digests(small: CompactCluster, digest: str) -> None:
     _use(small, digest)
     topic = Topic("public", "default", digest.lower())
     values = [b"%d" % number * 50 for number in range(40)]

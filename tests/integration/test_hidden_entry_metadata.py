@@ -9,7 +9,7 @@ import pytest
 from offloader.config import load_config
 from reader.model.columns import BROKER_NULLS
 from testbed.admin import Admin
-from testbed.cluster import Cluster
+from testbed.cluster import CompactCluster
 from testbed.publish import Message, publish
 from tests.contract.test_sources import rows_of
 
@@ -18,7 +18,10 @@ from tests.contract.test_sources import rows_of
 def test_only_the_brokers_own_columns_are_null(tmp_path: Path) -> None:
     hidden = {"exposingBrokerEntryMetadataToClientEnabled": False}
     topic = "persistent://public/default/orders"
-    with Cluster(bookies=1, broker_config=hidden) as cluster, Admin(cluster.admin_url) as admin:
+    with (
+        CompactCluster(bookies=1, broker_config=hidden) as cluster,
+        Admin(cluster.admin_url) as admin,
+    ):
         config = load_config(
             {
                 "pulsar": {"service_url": cluster.service_url, "admin_url": cluster.admin_url},

@@ -1,4 +1,7 @@
-"""What a process keeps from read to read harms nobody: topics, brokers and bookies that restart."""
+"""What a process keeps from read to read harms nobody: topics that are deleted.
+
+`tests/outages/test_kept_clients.py` has brokers and bookies that restart.
+"""
 
 from __future__ import annotations
 
@@ -40,31 +43,3 @@ def test_a_topic_is_released_after_its_read(
         publish(cluster.service_url, name, [b"x"] * 10)
         assert rows(clients, name, "broker") == 10
         admin.request("DELETE", f"/v2/persistent/{name.partition('://')[2]}")  # nobody reads it
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("tier", ["bookkeeper", "broker"])
-def test_servers_that_restart_between_two_reads(
-    fresh_cluster: Cluster, lake_config: Config, tier: str
-) -> None:
-    pulsar = lake_config.pulsar.model_copy(
-        update={"service_url": fresh_cluster.service_url, "admin_url": fresh_cluster.admin_url}
-    )
-    name = f"persistent://public/default/kept-{tier}"
-    with (
-        Admin(fresh_cluster.admin_url) as admin,
-        Clients(lake_config.model_copy(update={"pulsar": pulsar})) as clients,
-    ):
-        admin.create_topic(name)
-        publish(fresh_cluster.service_url, name, [b"x"] * 10)
-        admin.seal(name)
-        for _ in range(2):
-            assert rows(clients, name, tier) == 10
-        if tier == "broker":
-            fresh_cluster.restart_broker()
-        else:
-            for one in fresh_cluster.bookies:
-                one.kill()
-                one.start()
-        for _ in range(2):
-            assert rows(clients, name, tier) == 10

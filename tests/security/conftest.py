@@ -1,4 +1,4 @@
-"""The secured cluster, started once, and what every test here asks of it."""
+"""The secured cluster, which ends after the last test here, and what every test asks of it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ READER = "lake"
 """The role of offloader and queries: it may consume in `acme/open`, and that is all."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def secured() -> Iterator[SecuredCluster]:
     with SecuredCluster() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def superuser(secured: SecuredCluster) -> Iterator[Admin]:
     """Tenant `acme`: namespace `open` for the reader, and for a producer; `hidden` for nobody."""
     with secured.admin() as admin:
@@ -44,7 +44,7 @@ def superuser(secured: SecuredCluster) -> Iterator[Admin]:
         yield admin
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def writer(secured: SecuredCluster, superuser: Admin) -> Iterator[Any]:
     """A `pulsar.Client` of the superuser."""
     with quiet_client(
@@ -56,7 +56,7 @@ def writer(secured: SecuredCluster, superuser: Admin) -> Iterator[Any]:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def settings(
     secured: SecuredCluster, s3: S3, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., Config]:
@@ -85,7 +85,7 @@ class Orders:
     count: int = 60
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def orders(
     superuser: Admin, writer: Any, settings: Callable[..., Config], lake: PulsarLake
 ) -> Orders:

@@ -19,7 +19,7 @@ from reader.errors import UnavailableError
 from reader.model import Partition, Topic
 from reader.scan import TopicReader
 from testbed.admin import Admin, wait_until
-from testbed.cluster import Cluster
+from testbed.cluster import CompactCluster
 from tests.integration.sink.named_writes import at_entries, decided, payloads, seen, send, stored
 
 SETTINGS = {
@@ -34,19 +34,19 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def quick_cluster() -> Iterator[Cluster]:
-    with Cluster(bookies=2, max_entries_per_ledger=5_000, broker_config=SETTINGS) as started:
+def quick_cluster() -> Iterator[CompactCluster]:
+    with CompactCluster(bookies=2, max_entries_per_ledger=5_000, broker_config=SETTINGS) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def rest(quick_cluster: Cluster) -> Iterator[Admin]:
+def rest(quick_cluster: CompactCluster) -> Iterator[Admin]:
     with Admin(quick_cluster.admin_url) as opened:
         yield opened
 
 
 @pytest.fixture
-def clients(quick_cluster: Cluster, tmp_path: Path) -> Iterator[Clients]:
+def clients(quick_cluster: CompactCluster, tmp_path: Path) -> Iterator[Clients]:
     settings = {
         "pulsar": {
             "service_url": quick_cluster.service_url,
@@ -63,7 +63,7 @@ def clients(quick_cluster: Cluster, tmp_path: Path) -> Iterator[Clients]:
 
 
 def test_versions_of_a_write_to_partitions(
-    quick_cluster: Cluster, rest: Admin, clients: Clients, topic_name: str
+    quick_cluster: CompactCluster, rest: Admin, clients: Clients, topic_name: str
 ) -> None:
     rest.create_topic(topic_name, 3)
     everything: list[bytes] = []
@@ -100,7 +100,7 @@ def test_versions_of_a_write_to_partitions(
 
 
 def test_a_broker_that_is_killed_and_one_that_is_restarted(
-    quick_cluster: Cluster, rest: Admin, clients: Clients, topic_name: str
+    quick_cluster: CompactCluster, rest: Admin, clients: Clients, topic_name: str
 ) -> None:
     rest.create_topic(topic_name)
     values = payloads(60_000, 400)
@@ -264,7 +264,7 @@ def test_a_backlog_quota_is_told_and_waited_for(
 
 
 def test_a_broker_that_takes_less_than_a_batch(
-    quick_cluster: Cluster, rest: Admin, clients: Clients, topic_name: str
+    quick_cluster: CompactCluster, rest: Admin, clients: Clients, topic_name: str
 ) -> None:
     """Batches are below its ``maxMessageSize``, and larger messages are sent in chunks."""
     rest.create_topic(topic_name)

@@ -1,1 +1,1 @@
-"""What changes while a stream stands still or runs: topics, ledgers, schemas, servers."""
+"""What changes while a stream stands still or runs: topics, ledgers, schemas."""
