@@ -22,7 +22,13 @@ from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
 from testbed.admin import Admin
-from testbed.cluster import Cluster, CompactCluster, LocalCluster
+from testbed.cluster import (
+    Cluster,
+    ClusterKeeper,
+    CompactCluster,
+    LocalCluster,
+    kept_cluster,
+)
 from testbed.oracle import Oracle
 from testbed.publish import quiet_client
 from testbed.s3 import S3
@@ -81,6 +87,36 @@ class _FileScheduling(LoadFileScheduling):  # type: ignore[misc]
         return folder or str(super()._split_scope(nodeid))
 
 
+_SHARED = pytest.StashKey[str]()
+"""The address of the shared cluster's keeper."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the shared cluster in the process that starts the test processes, or in the only one."""
+    given: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if given is not None:
+        config.stash[_SHARED] = given["shared_cluster"]
+        return
+    keeper = ClusterKeeper(_shared_cluster, make_first_topic)
+    config.add_cleanup(keeper.close)
+    config.stash[_SHARED] = keeper.address
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a test process of pytest-xdist where the shared cluster's keeper is."""
+    node.workerinput["shared_cluster"] = node.config.stash[_SHARED]
+
+
+def _shared_cluster() -> LocalCluster:
+    return CompactCluster(
+        bookies=3,
+        max_entries_per_ledger=5_000,
+        offloaders=True,
+        broker_heap=768,  # the topics of all test processes
+    )
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Not by ``xdist_group``: pytest 9.2 ignores the names that xdist 3.8 gives to its items."""
@@ -96,11 +132,9 @@ def make_first_topic(cluster: Cluster) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """The shared Pulsar. No test can stop or kill its servers."""
-    with CompactCluster(bookies=3, max_entries_per_ledger=5_000, offloaders=True) as started:
-        make_first_topic(started)
-        yield started
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """The Pulsar that all tests of all processes share. No test can stop or kill its servers."""
+    return kept_cluster(request.config.stash[_SHARED])
 
 
 @pytest.fixture(scope="module")

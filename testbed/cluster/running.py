@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +38,11 @@ class Cluster:
     def __init__(self, directory: Path, ports: Sequence[int]) -> None:
         self.directory = directory
         self._ports = list(ports)
+
+    @staticmethod
+    def at(directory: Path) -> Cluster:
+        """Return the cluster that another process runs in this directory."""
+        return Cluster(directory, json.loads(ports_file(directory).read_text()))
 
     @property
     def service_url(self) -> str:
