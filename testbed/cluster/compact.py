@@ -7,6 +7,7 @@ from pathlib import Path
 
 from testbed.cluster.local import LocalCluster, Storage
 from testbed.process import Process, wait_for
+from testbed.server import config
 from testbed.server.classes import compiled
 
 __all__ = ["CompactCluster"]
@@ -20,6 +21,9 @@ class CompactCluster(LocalCluster):
     The metadata is set up in the JVM of ZooKeeper and the bookies, too. That JVM ends when one of
     them ends.
     """
+
+    # No bookie is killed alone, and none may end because its machine is busy for some seconds.
+    _session_ms = config.LONG_SESSION_MS
 
     def _prepare_storage(self, storage: Storage, known: bool) -> list[Process]:
         arguments = [str(path) for path in (storage.zookeeper, *storage.bookies)]
@@ -36,7 +40,7 @@ class CompactCluster(LocalCluster):
     def _start_storage(self, known: bool) -> None:
         self._jvm.spawn()
         # Bookies start, and register, after the metadata is set up.
-        wait_for("the first bookie", lambda: bool(self.available_bookies()), [self._jvm])
+        wait_for("the first bookie", lambda: bool(self.available_bookies()), [self._jvm], 240)
 
     def _storage(self) -> list[Process]:
         return [self._jvm]

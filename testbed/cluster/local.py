@@ -55,6 +55,9 @@ class LocalCluster(Cluster, Server):
         it uses (`Admin.set_offload_policy`); none is loaded before.
     """
 
+    _session_ms = config.SHORT_SESSION_MS
+    """Of a bookie with ZooKeeper."""
+
     def __init__(
         self,
         bookies: int = 3,
@@ -213,7 +216,7 @@ class LocalCluster(Cluster, Server):
         bookies = []
         for number, port in enumerate(self._ports[3:]):
             name = f"bookie-{number}"
-            settings = config.bookie(data / name, port, self._zookeeper_port)
+            settings = config.bookie(data / name, port, self._zookeeper_port, self._session_ms)
             settings |= self._bookie_config | self._more_of_bookie(number)
             bookies.append(config.write(conf / f"{name}.conf", settings))
         settings = config.broker(
@@ -241,9 +244,15 @@ class LocalCluster(Cluster, Server):
         # The broker needs ledgers only after it has loaded its classes: no need to wait for all.
         self._broker.spawn()
         addresses = {bookie.address for bookie in self.bookies}
+
+        def ready() -> bool:
+            """A bookie of an earlier cluster on this directory stays registered for a while."""
+            registered = self.available_bookies() >= addresses
+            return registered and all(bookie.answers() for bookie in self.bookies)
+
         everyone = self.running()
-        wait_for("the bookies", lambda: self.available_bookies() >= addresses, everyone)
-        self._wait_broker(timeout=120)
+        wait_for("the bookies", ready, everyone, 240)
+        self._wait_broker(timeout=240)
 
     def _wait_broker(self, timeout: float) -> None:
         everyone = [*self._storage(), self._broker]
@@ -256,4 +265,4 @@ class LocalCluster(Cluster, Server):
                 except httpx.TransportError:
                     return False
 
-            wait_for("the broker", ready, everyone, timeout)
+            wait_for("the broker", ready, everyone, timeout, interval=0.5)

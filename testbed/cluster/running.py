@@ -13,6 +13,9 @@ from testbed.server.jars import server_jars
 
 __all__ = ["Bookie", "Cluster", "ports_file"]
 
+_START_TLS = bytes.fromhex("0000000b0a06080310091800d20600")
+"""A request that every bookie answers, if only with a refusal."""
+
 
 class Bookie:
     """The address of a bookie."""
@@ -24,6 +27,15 @@ class Bookie:
     def address(self) -> str:
         """host:port, which is also the bookie's id in ledger metadata."""
         return f"127.0.0.1:{self.port}"
+
+    def answers(self) -> bool:
+        """Return whether it is ready. Until then it accepts connections and closes them."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as peer:
+                peer.sendall(_START_TLS)
+                return bool(peer.recv(1))
+        except OSError:
+            return False
 
 
 class Cluster:

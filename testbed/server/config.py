@@ -14,7 +14,9 @@ from pathlib import Path
 from testbed.process import ClusterError
 
 __all__ = [
+    "LONG_SESSION_MS",
     "OFFLOAD_KEYS",
+    "SHORT_SESSION_MS",
     "Settings",
     "bookie",
     "broker",
@@ -28,6 +30,9 @@ __all__ = [
 Settings = dict[str, object]
 
 CLUSTER_NAME = "lake"
+
+SHORT_SESSION_MS, LONG_SESSION_MS = 6_000, 120_000
+"""Sessions with ZooKeeper: of bookies that are killed, and of bookies that never are."""
 
 OFFLOAD_KEYS = {"ACCESS_KEY_ID": "testing", "ACCESS_KEY_SECRET": "testing"}
 """Where the offloader's driver `S3` looks for keys: those of `testbed.s3`."""
@@ -105,6 +110,7 @@ def zookeeper(data: Path, port: int) -> Settings:
         "clientPort": port,
         "clientPortAddress": "127.0.0.1",
         "tickTime": 1000,  # allows session timeouts from 2 s, see `bookie`
+        "maxSessionTimeout": LONG_SESSION_MS,
         "maxClientCnxns": 0,
         "admin.enableServer": False,
         "4lw.commands.whitelist": "ruok,dump",  # `dump` lists who is registered
@@ -113,13 +119,18 @@ def zookeeper(data: Path, port: int) -> Settings:
     }
 
 
-def bookie(data: Path, port: int, zookeeper_port: int) -> Settings:
+def bookie(data: Path, port: int, zookeeper_port: int, session_ms: int) -> Settings:
+    """Return a bookie's settings.
+
+    session_ms: how long ZooKeeper counts a killed bookie as available. A bookie that gets no CPU
+        for as long ends, too.
+    """
     return {
         "bookiePort": port,
         "advertisedAddress": "127.0.0.1",
         "allowLoopback": True,
         "metadataServiceUri": f"metadata-store:zk:127.0.0.1:{zookeeper_port}",
-        "zkTimeout": 6000,  # a killed bookie leaves the list of available ones after this
+        "zkTimeout": session_ms,
         "journalDirectories": data / "journal",
         "ledgerDirectories": data / "ledgers",
         "indexDirectories": data / "ledgers",
@@ -163,7 +174,7 @@ def broker(
         "clusterName": CLUSTER_NAME,
         "metadataStoreUrl": store,
         "configurationMetadataStoreUrl": store,
-        "metadataStoreSessionTimeoutMillis": 30_000,
+        "metadataStoreSessionTimeoutMillis": 20_000,
         "bindAddress": "127.0.0.1",
         "advertisedAddress": "127.0.0.1",
         "brokerServicePort": port,
