@@ -52,28 +52,27 @@ lint: .venv/.done  ## Lint, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Two processes. What a file (or a folder with a server of its own) needs is started once: the
-# groups are set in tests/conftest.py.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
-# A tenth of the examples of each Hypothesis test; `make test-long` tries them all.
+# Two processes, one file at a time: tests/conftest.py says which tests belong together.
+# How long each test took is kept by target, in build/junit.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --junitxml=build/junit/$@.xml
+# A tenth of the examples of each Hypothesis test; `make test-nightly` tries them all.
 FEW := --hypothesis-profile=check
-LONG := long or random
 
 .PHONY: check
-check: setup lint  ## Lint, types, import contracts and unit tests: below 3 minutes
-	$(PYTEST) $(FEW) -m "not long" tests/unit
+check: setup lint  ## Lint, types, import contracts and unit tests: below 90 seconds
+	$(PYTEST) $(FEW) -m "not servers and not nightly" tests/unit
 
 .PHONY: chromium
 chromium:
 	@.ci/chromium
 
 .PHONY: test
-test: setup chromium lint  ## What `check` does, and tests on the real servers: below 20 minutes
-	$(PYTEST) $(FEW) -m "not long"
+test: setup chromium lint  ## `check`, simulated histories, each kind of message and one journey a door: below 8 minutes
+	$(PYTEST) $(FEW) --one-spark -m "not servers and not nightly"
 
-.PHONY: test-long
-test-long: setup  ## The longest tests, and random ones in full; CI runs most of the former
-	$(PYTEST) -m "$(LONG)"
+.PHONY: test-servers
+test-servers: setup chromium  ## All other tests on real servers, which `test` leaves out
+	$(PYTEST) $(FEW) -m "servers and not nightly"
 
 # What depends on the storage, on a server of each kind. The servers are made on first use, by Go,
 # npm and Maven. docs/storages.md says what was run where.
@@ -87,8 +86,13 @@ ON_STORAGES := tests/offload/test_commit.py tests/offload/test_commit_faults.py 
 
 .PHONY: test-storages
 test-storages: setup  ## The contract of storages, and the product on each kind (options: STORAGES="gcs hdfs")
-	$(BIN)/python -m pytest -m long tests/storages
+	$(BIN)/python -m pytest -m nightly tests/storages
 	for kind in $(STORAGES); do $(PYTEST) $(FEW) --storage $$kind $(ON_STORAGES); done
+
+.PHONY: test-nightly
+test-nightly: setup test-storages  ## What takes hours: each storage, random tests in full, many histories, faults
+	$(PYTEST) -m "random or nightly" --ignore=tests/storages
+	$(BIN)/python -m tests.faults --seconds 7200
 
 .PHONY: faults
 faults: setup  ## Publish, offload and query while everything fails, for an hour (options: ARGS="--seconds 600 --seed 7")

@@ -38,8 +38,14 @@ from tests.support.examples import register_profiles
 
 register_profiles()
 
+# What `make test` runs of, but for `long` tests. Of the other folders it runs the journeys.
+_FIRST = ("clients", "contract", "simulation", "unit")
+# Whole folders that only `make test-nightly` runs.
+_NIGHTLY = ("storages",)
 # Folders whose conftest starts a server for all of their tests: a cluster, Spark Connect.
 _ONE_SERVER = ("outages", "security", "spark/connect")
+# Folders whose tests need no server, or only their own.
+_NO_SERVER = ("clients", "simulation", "unit")
 
 
 # Started in the background by a shell, tests and what they start would ignore Ctrl-C.
@@ -47,43 +53,39 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def _is_in(nodeid: str, folders: tuple[str, ...]) -> bool:
+    return nodeid.startswith(tuple(f"tests/{folder}/" for folder in folders))
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Every test of Hypothesis is marked ``random``."""
+    """Mark what Hypothesis draws as ``random``, and tests by the target that runs them."""
     if is_hypothesis_test(getattr(item, "obj", None)):
         item.add_marker(pytest.mark.random)
-
-
-_UNTIL, _FIRST = "PULSAR_LAKE_TEST_UNTIL", "PULSAR_LAKE_TEST_FIRST"
-"""CI's: when the last test may begin, s since the epoch; which file is first, any number."""
+    if _is_in(item.nodeid, _NIGHTLY):
+        item.add_marker(pytest.mark.nightly)
+    chosen = _is_in(item.nodeid, _FIRST) or item.get_closest_marker("journey")
+    if item.get_closest_marker("long") or not chosen:
+        item.add_marker(pytest.mark.servers)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files in turn: those behind the one that is first, then those before it.
-
-    Tests that put a proxy in front of the storage run on those that speak HTTP.
-    """
+    """Leave out tests that put a proxy in front of a storage that does not speak HTTP."""
     if not hasattr(KINDS[config.getoption("--storage")], "endpoint"):
         for item in items:
             if item.get_closest_marker("proxied"):
                 item.add_marker(pytest.mark.skip("no proxy fits in front of this storage"))
-    if number := os.environ.get(_FIRST):
-        files = list(dict.fromkeys(item.path for item in items))
-        turn = {file: (at - int(number)) % len(files) for at, file in enumerate(files)}
-        items.sort(key=lambda item: turn[item.path])
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """No test begins once CI has no time left: it would lose the result of all others."""
-    if time.time() > float(os.environ.get(_UNTIL, "inf")):
-        pytest.skip("CI has no time left for it")
 
 
 class _FileScheduling(LoadFileScheduling):  # type: ignore[misc]
-    """A test file runs in one process, in order; so does a folder with a server of its own."""
+    """A test file runs in one process, in order; so does a folder with a server of its own.
+
+    With ``--one-spark`` all tests that need servers run in one process, one after the other.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        folder = next((one for one in _ONE_SERVER if nodeid.startswith(f"tests/{one}/")), None)
+        if self.config.getoption("--one-spark") and not _is_in(nodeid, _NO_SERVER):
+            return "servers"
+        folder = next((one for one in _ONE_SERVER if _is_in(nodeid, (one,))), None)
         return folder or str(super()._split_scope(nodeid))
 
 
@@ -171,7 +173,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--storage",
         choices=tuple(KINDS),
         default="moto",
-        help="the kind of server behind the fixture s3 (make test-storages)",
+        help="the kind of server behind the fixture s3 (make test-nightly)",
+    )
+    parser.addoption(
+        "--one-spark",
+        action="store_true",
+        help="run all tests that need servers in one process: five JVMs at most (make test)",
     )
 
 

@@ -195,7 +195,7 @@ class Keyed:
 
 
 @pytest.fixture(
-    params=["RSA", pytest.param("ECDSA", marks=[pytest.mark.long, pytest.mark.by_hand])]
+    params=["RSA", pytest.param("ECDSA", marks=[pytest.mark.long, pytest.mark.nightly])]
 )
 def keyed_contract(
     request: pytest.FixtureRequest, contract: Contract, tmp_path: Path

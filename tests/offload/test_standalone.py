@@ -67,7 +67,7 @@ def send(cluster: Cluster, admin: Admin, topic: Topic, count: int, ledgers: int)
     return sent
 
 
-@pytest.mark.by_hand
+@pytest.mark.nightly
 def test_conversion_and_query_on_two_workers(
     cluster: Cluster,
     admin: Admin,

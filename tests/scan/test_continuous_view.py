@@ -82,7 +82,7 @@ def example(lake: PulsarLake, namespace: str, tmp_path: Path) -> Example:
 
 
 @pytest.mark.long
-@pytest.mark.by_hand  # the demo has it, too
+@pytest.mark.nightly  # the demo has it, too
 @pytest.mark.timeout(800)  # two runs, each with a session of its own
 def test_the_view_is_what_a_query_gives(example: Example, cluster: Cluster, admin: Admin) -> None:
     topic = admin.create_topic(example.source, partitions=2)

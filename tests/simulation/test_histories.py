@@ -43,7 +43,7 @@ def test_some_histories() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.by_hand
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_many_histories() -> None:
     _run(1_500)

@@ -1,7 +1,7 @@
 """How many examples a Hypothesis test tries: all of them, or a share for the quick runs.
 
-``full`` holds unless another profile is asked for. ``--hypothesis-profile=check`` (`make check`,
-`make test`) tries a tenth; `make test-long` runs each of these tests in full; CI does not.
+``full`` holds unless another profile is asked for. ``--hypothesis-profile=check`` tries a tenth:
+`make check`, `make test`, `make test-servers`, CI. `make test-nightly` tries all of them.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def test_some_histories() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.by_hand
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_many_histories() -> None:
     report = run_many(range(_SEED, _SEED + 1_500), drawn=draw_view, most_failures=3)

@@ -13,7 +13,7 @@ def test_some_counts() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.by_hand
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_many_counts() -> None:
     for seed in range(2_000):

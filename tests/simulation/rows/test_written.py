@@ -13,7 +13,7 @@ def test_some_rows() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.by_hand
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_many_rows() -> None:
     for seed in range(20_000):

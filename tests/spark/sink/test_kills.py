@@ -181,7 +181,7 @@ def copying(
 
 
 @pytest.mark.long
-@pytest.mark.by_hand
+@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_kill_at_each_step(copying: Callable[..., Copying], s3: S3) -> None:
     with FaultyStore(s3.endpoint) as store:
@@ -193,7 +193,7 @@ def test_kill_at_each_step(copying: Callable[..., Copying], s3: S3) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.by_hand
+@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_kill_between_two_sends(
     copying: Callable[..., Copying], s3: S3, admin: Admin, namespace: str

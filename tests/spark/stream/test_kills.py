@@ -121,7 +121,7 @@ STEPS = (
 
 
 @pytest.mark.long
-@pytest.mark.by_hand
+@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_kill_at_each_step(
     moves: Moves, cluster: Cluster, s3: S3, lake_config: Config, tmp_path: Path
