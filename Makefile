@@ -102,6 +102,11 @@ faults: setup  ## Publish, offload and query while everything fails, for an hour
 simulate: setup  ## Random histories in a simulated world (options: ARGS="--seed 7 --histories 20000")
 	@$(BIN)/python -m tests.simulation $(ARGS)
 
+# The named tests first, then the room's, all unit tests, and what `test` does.
+.PHONY: mutations
+mutations: setup  ## Do the tests find faults? (options: ARGS="--only id,id --stage unit --out table.md")
+	@$(BIN)/python -m tests.mutations $(ARGS)
+
 .PHONY: demo
 demo: setup  ## The whole thing on a real Pulsar, in a few minutes
 	@$(BIN)/python -m demo

@@ -1,0 +1,103 @@
+"""Positions of streams, and what they say of losses."""
+
+from tests.mutations.mutation import Mutation
+
+__all__ = ["MUTATIONS"]
+
+_STREAMS = "tests/simulation/test_streams.py"
+_LIMITS = "tests/unit/stream/test_limits.py"
+
+MUTATIONS = (
+    Mutation(
+        "starting-position-off-by-one",
+        "reader/stream/topic_stream.py",
+        "at = wanted if last else Position(wanted.ledger, wanted.entry - 1)",
+        "at = wanted",
+        "a stream leaves out the message at its startingPosition",
+        ("tests/unit/stream/test_positions.py",),
+        ("tests/spark/stream/changes/test_changes.py",),
+    ),
+    Mutation(
+        "ending-time-is-exclusive",
+        "reader/stream/topic_stream.py",
+        "ending = replace(ending, time=ending.time + 1)",
+        "ending = replace(ending, time=ending.time)",
+        "a stream leaves out what was published at the very time of its endingPosition",
+        ("tests/unit/stream/test_positions.py",),
+        ("tests/spark/stream/changes/test_changes.py",),
+    ),
+    Mutation(
+        "given-up-rows-alone-are-no-news",
+        "reader/stream/topic_stream.py",
+        "if to.at > since.at or to.given_up > since.given_up:",
+        "if to.at > since.at:",
+        "rows of a given-up chunked message never come in a stream of an idle topic",
+        (_STREAMS,),
+        ("tests/spark/stream/test_given_up.py",),
+    ),
+    Mutation(
+        "idle-partition-counts-as-lost",
+        "reader/stream/losses.py",
+        "if since.at < found[0] and since.expired != found:",
+        "if since.at.ledger <= found[0].ledger and since.expired != found:",
+        "a stream of an idle partition stops for good once rows expired that it had read",
+        (_STREAMS,),
+    ),
+    Mutation(
+        "deleted-ledger-passed-over",
+        "reader/stream/losses.py",
+        "elif not self._is_there(listing, table, since.at.ledger):",
+        "elif table is None and not self._is_there(listing, table, since.at.ledger):",
+        "a stream goes on behind deleted messages without a word",
+        (_STREAMS,),
+    ),
+    Mutation(
+        "first-messages-of-an-empty-partition",
+        "reader/stream/losses.py",
+        "if missing(listing, table) > since.missing:",
+        "if missing(listing, table) < since.missing:",
+        "a stream that began on an empty topic misses its first messages without a word",
+        (_STREAMS,),
+    ),
+    Mutation(
+        "losses-of-long-ago-forgotten",
+        "reader/stream/losses.py",
+        "if upto is None or since.ledger >= upto:\n        return",
+        "if upto is None or since.ledger <= upto:\n        return",
+        "a stream says nothing of a loss that the log has forgotten",
+        (_STREAMS,),
+    ),
+    Mutation(
+        "batch-of-one-row-more",
+        "reader/stream/limits.py",
+        "fits &= np.cumsum(column[order]) <= most",
+        "fits &= np.cumsum(column[order]) <= most + 1",
+        "micro-batches have more rows than maxMessagesPerTrigger",
+        (_LIMITS,),
+    ),
+    Mutation(
+        "one-message-from-the-future",
+        "reader/stream/limits.py",
+        'np.searchsorted(queue.known.times, frontier, side="right")',
+        'np.searchsorted(queue.known.times, frontier, side="left")',
+        "one message of a producer whose clock is ahead makes a limited stream hold the whole "
+        "backlog in memory",
+        (_LIMITS,),
+    ),
+    Mutation(
+        "entry-behind-a-batch-left-out",
+        "reader/stream/limits.py",
+        "self.entries = self.entries.after(count)",
+        "self.entries = self.entries.after(count + 1)",
+        "a limited stream leaves out an entry between two micro-batches",
+        (_LIMITS,),
+    ),
+    Mutation(
+        "expired-position-not-kept",
+        "reader/stream/offsets.py",
+        '"expired": _expired_json(one.expired),',
+        '"expired": None,',
+        "a restarted stream stops with a loss that was none, or passes over one",
+        ("tests/unit/stream/test_offsets.py",),
+    ),
+)

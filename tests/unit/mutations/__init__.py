@@ -1,0 +1,1 @@
+"""The catalogue of mutations, and the runner that puts them in."""
