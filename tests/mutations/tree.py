@@ -71,7 +71,7 @@ class MutatedTree:
         command = [
             *(["nice", "-n", str(self._nice)] if self._nice else []),
             *(sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", "--no-header"),
-            *("--hypothesis-profile=check", "-m", "not long", "-p", "no:cacheprovider"),
+            *("--hypothesis-profile=check", "-m", "not servers and not nightly", "-p", "no:cacheprovider"),
             # What they compare the catalogue with is mutated.
             *("--ignore", "tests/unit/mutations"),
             *_side_by_side(processes),
@@ -118,7 +118,7 @@ def finding_test(exit_code: int, output: str) -> str | None:
 def _side_by_side(processes: int) -> list[str]:
     if processes == 1:
         return []
-    return ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder", "--one-spark"]
 
 
 def _write(file: Path, text: str) -> None:
