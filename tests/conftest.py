@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -71,7 +71,13 @@ class MutatedTree:
         command = [
             *(["nice", "-n", str(self._nice)] if self._nice else []),
             *(sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", "--no-header"),
-            *("--hypothesis-profile=check", "-m", "not servers and not nightly", "-p", "no:cacheprovider"),
+            *(
+                "--hypothesis-profile=check",
+                "-m",
+                "not servers and not nightly",
+                "-p",
+                "no:cacheprovider",
+            ),
             # What they compare the catalogue with is mutated.
             *("--ignore", "tests/unit/mutations"),
             *_side_by_side(processes),
