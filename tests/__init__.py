@@ -1,4 +1,4 @@
 """The tests: units by package, and end to end on the real Pulsar (`testbed`).
 
-    durations  how long the tests of each folder took, as a table
+durations  how long the tests of each folder took, as a table
 """

@@ -1,0 +1,63 @@
+"""Each test is run by one of the Makefile's targets; their times become a table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from _pytest.mark.expression import Expression
+
+from tests.durations import table
+
+_ROOT = Path(__file__).parents[3]
+
+
+def _expression(target: str) -> Expression:
+    """What a target of the Makefile gives to `pytest -m` over all folders."""
+    recipe = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (_ROOT / "Makefile").read_text(), re.M)
+    assert recipe is not None
+    found = re.findall(r'-m "([^"]+)"', recipe[1])
+    assert len(found) == 1
+    return Expression.compile(found[0])
+
+
+def _runs(target: str, markers: set[str]) -> bool:
+    def has(name: str, /, **_: str | int | bool | None) -> bool:
+        return name in markers
+
+    return _expression(target).evaluate(has)
+
+
+@pytest.mark.parametrize("servers", [False, True])
+@pytest.mark.parametrize("nightly", [False, True])
+def test_each_test_is_run_by_one_target(servers: bool, nightly: bool) -> None:
+    markers = {name for name, put in (("servers", servers), ("nightly", nightly)) if put}
+    targets = [name for name in ("test", "test-servers", "test-nightly") if _runs(name, markers)]
+    assert targets == ["test-nightly" if nightly else "test-servers" if servers else "test"]
+
+
+def test_ci_runs_all_but_what_is_nightly() -> None:
+    commands = re.findall(r"^make (\S+)", (_ROOT / ".ci/run").read_text(), re.M)
+    assert commands == ["test", "test-servers", "faults", "demo"]
+
+
+def test_a_check_runs_what_a_test_runs_of_units() -> None:
+    recipe = (_ROOT / "Makefile").read_text()
+    assert '-m "not servers and not nightly" tests/unit\n' in recipe
+
+
+def test_the_table_of_durations(tmp_path: Path) -> None:
+    report = tmp_path / "test.xml"
+    report.write_text(
+        "<testsuites><testsuite>"
+        '<testcase classname="tests.unit.plan.test_a" name="one" time="0.6"/>'
+        '<testcase classname="tests.unit.plan.test_b.TestOf" name="two" time="0.6"/>'
+        '<testcase classname="tests.spark.test_c" name="three" time="7"/>'
+        "</testsuite></testsuites>"
+    )
+    assert table([report]).splitlines()[2:] == [
+        "| `spark` | test | 1 | 7 |",
+        "| `unit/plan` | test | 2 | 1 |",
+        "| all | test | 3 | 8 |",
+    ]
