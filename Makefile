@@ -77,7 +77,7 @@ test-servers: setup chromium  ## All other tests on real servers, which `test` l
 # What depends on the storage, on a server of each kind. The servers are made on first use, by Go,
 # npm and Maven. docs/storages.md says what was run where.
 STORAGES := versity gcs azure hdfs
-ON_STORAGES := tests/offload/test_commit.py tests/offload/test_commit_faults.py \
+ON_STORAGES := tests/maintenance/test_commit.py tests/maintenance/test_commit_faults.py \
 	tests/offload/test_crash.py tests/offload/test_two_offloaders.py \
 	tests/maintenance/test_maintenance.py tests/maintenance/test_vacuum.py \
 	tests/lake/test_moving_segments.py tests/lake/test_maintenance.py tests/scan/test_rows.py \

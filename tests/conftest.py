@@ -37,13 +37,13 @@ from tests.support.examples import register_profiles
 register_profiles()
 
 # What `make test` runs of, but for `long` tests. Of the other folders it runs the journeys.
-_FIRST = ("clients", "contract", "simulation", "unit")
+_FIRST = ("clients", "contract", "maintenance", "simulation", "unit")
 # Whole folders that only `make test-nightly` runs.
 _NIGHTLY = ("storages",)
 # Folders whose conftest starts a server for all of their tests: a cluster, Spark Connect.
 _ONE_SERVER = ("outages", "security", "spark/connect")
 # Folders whose tests need no server, or only their own.
-_NO_SERVER = ("clients", "simulation", "unit")
+_NO_SERVER = ("clients", "maintenance", "simulation", "unit")
 
 
 # Started in the background by a shell, tests and what they start would ignore Ctrl-C.

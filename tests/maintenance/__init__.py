@@ -1,1 +1,1 @@
-"""Compaction, expiry and vacuum of tables on S3 and on a disk; no Pulsar behind most of them."""
+"""Commits, compaction, expiry and vacuum of tables in a directory, and on S3 where that differs."""

@@ -25,11 +25,10 @@ from reader.errors import CommitConflictError, CorruptError, UnavailableError
 from reader.model import Partition
 from reader.storage import Storage, open_storage
 from reader.table.log import COMMIT_KEY
-from testbed.cluster import Cluster
 from testbed.faults import FaultyStore
 from testbed.s3 import S3
+from tests.maintenance.conftest import in_each_place
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
-from tests.support.running import Settings, Start
 from tests.support.tables import (
     DAY_US,
     TOPIC,
@@ -44,19 +43,12 @@ from tests.support.tables import (
 PARTITION = Partition(TOPIC, 0)
 
 
-@pytest.fixture(params=["disk", "s3"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    if request.param == "disk":
-        return open_storage(StorageConfig(uri=str(tmp_path)))
-    s3 = request.getfixturevalue("s3")
-    return open_storage(StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options))
-
-
 @pytest.fixture
 def disk(tmp_path: Path) -> Storage:
     return open_storage(StorageConfig(uri=str(tmp_path / "lake")))
 
 
+@in_each_place
 def test_small_files_become_one(storage: Storage) -> None:
     fill(storage, range(1, 11))
     fill(storage, [3, 5], partition=1)
@@ -153,6 +145,7 @@ def test_files_that_overlap_are_merged(disk: Storage) -> None:
     assert merged.num_rows == 91
 
 
+@in_each_place
 def test_an_append_at_the_same_time(storage: Storage) -> None:
     fill(storage, range(1, 9))
     planned = open_table(storage, TOPIC)
@@ -240,6 +233,7 @@ def test_maintenance_begins_anew_where_writing_took_too_long(
     assert open_table(disk, TOPIC).data_files()[0] == 8
 
 
+@in_each_place
 def test_of_two_maintainers_one_wins(storage: Storage) -> None:
     fill(storage, range(1, 9))
     said: list[str] = []
@@ -290,28 +284,6 @@ def test_a_store_that_takes_no_commit(s3: S3) -> None:
     assert caught.value.hint
     assert open_table(good, TOPIC).version == version
     assert maintainer(good).maintain(TOPIC).compacted == 8
-
-
-@pytest.mark.parametrize("step", ["maintenance-written", "maintenance-committed"])
-@pytest.mark.long
-def test_kill_in_the_middle(
-    tmp_path: Path, disk: Storage, start: Start, cluster: Cluster, step: str
-) -> None:
-    fill(disk, range(1, 9))
-    rows = all_rows(disk)
-    run = Settings(tmp_path, cluster, disk.root)
-    name = "public/default/orders"
-    assert start(run, "maintain", name, kill=step).code() == -9
-    assert all_rows(disk) == rows
-    assert open_table(disk, TOPIC).data_files()[0] == (8 if step == "maintenance-written" else 1)
-    again = start(run, "maintain", name, "--dry-run")
-    assert again.code() == 0, again.err
-    assert ("would be" in again.out) == (step == "maintenance-written")
-    again = start(run, "maintain", name)
-    assert again.code() == 0, again.err
-    assert all_rows(disk) == rows
-    assert open_table(disk, TOPIC).data_files()[0] == 1
-    assert ("8 files" in again.out) == (step == "maintenance-written")
 
 
 def test_a_dry_run_does_nothing(disk: Storage) -> None:

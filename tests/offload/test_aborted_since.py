@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from offloader.config import Config
 from offloader.maintenance.table_maintainer import TableMaintainer
 from reader.clients import Clients
 from reader.model import Partition, Topic
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
+from tests.contract.against_java import offload_in_thread
 from tests.support.transactions.broker_wire import BrokerWire
 
 NAMES = ("kept", "taken back", "never")
@@ -20,7 +19,6 @@ def test_rows_that_pulsar_takes_back(
     admin: Admin,
     topic_name: str,
     lake_config: Config,
-    offload: Callable[[str], None],
 ) -> None:
     """The coordinator's own command to the broker, which only a superuser may give."""
     admin.create_topic(topic_name)
@@ -43,7 +41,7 @@ def test_rows_that_pulsar_takes_back(
 
         wait_until("the ends", lambda: admin.request("GET", path)["ongoingTxnSize"] == 0)
         admin.seal(topic_name)
-        offload(topic_name)
+        offload_in_thread(lake_config, topic_name)
         daemon = maintainer()
         assert not daemon.maintain(topic).aborted_rows
         wire.end_on_partition(transactions["taken back"], topic_name, commit=False)

@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 
 from offloader.parquet.file_names import data_file
+from reader.config import StorageConfig
 from reader.model import Topic
+from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish
+from tests.support.additions import open_table
 from tests.support.running import Settings, Start
+from tests.support.tables import TOPIC, all_rows, fill
 
 
 @pytest.mark.long
@@ -59,3 +63,24 @@ def test_beside_its_turns(
     status = start(settings, "status", topic.local_name)
     status.code()
     assert "last maintenance (" in status.out
+
+
+@pytest.mark.parametrize("step", ["maintenance-written", "maintenance-committed"])
+@pytest.mark.long
+def test_kill_in_the_middle(tmp_path: Path, start: Start, cluster: Cluster, step: str) -> None:
+    storage = open_storage(StorageConfig(uri=str(tmp_path / "lake")))
+    fill(storage, range(1, 9))
+    rows = all_rows(storage)
+    run = Settings(tmp_path, cluster, storage.root)
+    name = "public/default/orders"
+    assert start(run, "maintain", name, kill=step).code() == -9
+    assert all_rows(storage) == rows
+    assert open_table(storage, TOPIC).data_files()[0] == (8 if step == "maintenance-written" else 1)
+    again = start(run, "maintain", name, "--dry-run")
+    assert again.code() == 0, again.err
+    assert ("would be" in again.out) == (step == "maintenance-written")
+    again = start(run, "maintain", name)
+    assert again.code() == 0, again.err
+    assert all_rows(storage) == rows
+    assert open_table(storage, TOPIC).data_files()[0] == 1
+    assert ("8 files" in again.out) == (step == "maintenance-written")

@@ -1,9 +1,8 @@
-"""One commit carries files and watermarks; of two that race, one wins. On disk and on S3."""
+"""One commit carries files and watermarks; of two that race, one wins."""
 
 from __future__ import annotations
 
 import json
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +21,8 @@ from reader.model import Partition, Topic
 from reader.model.columns import STATISTICS
 from reader.storage import Storage, open_storage
 from reader.table import CLUSTER_KEY, CREATED_KEY, TopicTable
+from tests.maintenance.conftest import in_each_place
 from tests.support.additions import CREATED, FIELDS, addition, ledgers_in, open_table
-
-
-@pytest.fixture(params=["disk", "s3"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    if request.param == "disk":
-        return open_storage(StorageConfig(uri=str(tmp_path)))
-    s3 = request.getfixturevalue("s3")
-    return open_storage(StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options))
 
 
 @pytest.fixture
@@ -38,6 +30,7 @@ def topic() -> Topic:
     return Topic("public", "default", "orders")
 
 
+@in_each_place
 def test_the_first_commit_makes_the_table(storage: Storage, topic: Topic) -> None:
     table = append(storage, None, addition(storage, topic, [3, 5], statistics=("id", "amount")))
     partition = Partition(topic, 0)
@@ -61,6 +54,7 @@ def test_statistics_cover_the_rows_and_have_no_float(storage: Storage, topic: To
     assert (low.microsecond, high.microsecond) == (0, 10_000)
 
 
+@in_each_place
 def test_two_plans_from_one_version_never_both_commit(storage: Storage, topic: Topic) -> None:
     append(storage, None, addition(storage, topic, [1]))
     one, other = open_table(storage, topic), open_table(storage, topic)
@@ -78,6 +72,7 @@ def test_a_fresh_handle_does_not_help_a_stale_plan(storage: Storage, topic: Topi
     assert ledgers_in(storage, topic) == {(0, 1): 10, (0, 2): 10}
 
 
+@in_each_place
 def test_many_offloaders_at_once_commit_each_ledger_once(storage: Storage, topic: Topic) -> None:
     def offload(addition: Addition) -> bool:
         try:
@@ -104,6 +99,7 @@ def test_partitions_advance_on_their_own(storage: Storage, topic: Topic) -> None
     assert ledgers_in(storage, topic) == {(0, 7): 10, (0, 8): 10, (1, 2): 10}
 
 
+@in_each_place
 def test_compaction_and_new_columns_in_between_do_not_matter(
     storage: Storage, topic: Topic
 ) -> None:
