@@ -1,4 +1,8 @@
-"""What the tests of the offloader share: the command line, and turns in this process."""
+"""What the tests of the offloader share: the command line, and turns in this process.
+
+Turns write to a local directory, without Spark: `test_commit.py` has what is different on a
+server, `tests/page` and `test_crash.py` have Spark's jobs.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,29 @@ import pytest
 from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
+from reader.config import StorageConfig
 from reader.pulsar.admin import AdminClient
-from spark_ext import PulsarLake
+from tests.support.conversions import InThreadJobs, no_spark
 from tests.support.running import Start, starting
 
 Turns = Callable[..., TopicOffloader]
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
     with starting() as begin:
         yield begin
+
+
+@pytest.fixture(scope="module")
+def config(lake_config: Config, tmp_path_factory: pytest.TempPathFactory) -> Config:
+    """Settings for the shared cluster, with tables in a local directory."""
+    storage = StorageConfig(uri=str(tmp_path_factory.mktemp("lake")))
+    return lake_config.model_copy(update={"storage": storage})
 
 
 @pytest.fixture
@@ -37,21 +53,24 @@ def told() -> list[str]:
 
 
 @pytest.fixture
-def turns(lake_config: Config, lake: PulsarLake, pulsar: AdminClient, told: list[str]) -> Turns:
+def turns(config: Config, pulsar: AdminClient, told: list[str]) -> Turns:
     """Makes offloaders in this process; keywords are settings of ``[offload]``."""
 
     def make(*, clock: Callable[[], int] | None = None, **offload: Any) -> TopicOffloader:
-        settings = lake_config.offload.model_copy(update=offload)
-        return TopicOffloader(
-            Clients(lake_config, admin=pulsar),
-            settings,
-            lambda: lake.spark.sparkContext,
-            clock_ms=clock or now_ms,
-            say=told.append,
-        )
+        return make_offloader(config, pulsar, clock or now_ms, told.append, **offload)
 
     return make
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def make_offloader(
+    config: Config,
+    pulsar: AdminClient,
+    clock: Callable[[], int] = now_ms,
+    say: Callable[[str], None] = print,
+    **offload: Any,
+) -> TopicOffloader:
+    """Return an offloader without Spark; keywords are settings of ``[offload]``."""
+    clients = Clients(config, admin=pulsar)
+    settings = config.offload.model_copy(update=offload)
+    jobs = InThreadJobs(clients)
+    return TopicOffloader(clients, settings, no_spark, jobs=jobs, clock_ms=clock, say=say)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from datetime import timedelta
 
 import pytest
 
 from offloader.config import Config
-from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
@@ -17,12 +17,10 @@ from reader.pulsar import PARTITION_KEY, TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
 from reader.table import TopicTable
-from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import publish
-from testbed.s3 import S3
-from tests.offload.conftest import Turns
+from tests.offload.conftest import Turns, make_offloader
 
 HOLD = "pulsar-lake"
 
@@ -50,16 +48,15 @@ def test_a_table_that_is_gone_is_missed(
     cluster: Cluster,
     admin: Admin,
     pulsar: AdminClient,
-    lake_config: Config,
-    s3: S3,
+    config: Config,
     turns: Turns,
     topic: Topic,
 ) -> None:
     assert turns().turn(topic, now=True).committed is not None
     admin.set_retention(f"{topic.tenant}/{topic.namespace}", 0, 0)
-    uri = open_storage(lake_config.storage).table_uri(topic)
+    uri = open_storage(config.storage).table_uri(topic)
     partition = Partition(topic, -1)
-    table = TopicTable.open(open_storage(lake_config.storage), topic)
+    table = TopicTable.open(open_storage(config.storage), topic)
     assert table is not None
     noted = {
         TABLE_KEY: uri,
@@ -68,8 +65,7 @@ def test_a_table_that_is_gone_is_missed(
         PARTITION_KEY: str(partition),
     }
     assert pulsar.hold_properties(partition, HOLD) == noted
-    for key in s3.keys(uri.removeprefix(f"{s3.uri}/") + "/"):
-        s3.client().delete_object(Bucket=s3.bucket, Key=key)
+    shutil.rmtree(uri)
     seal(cluster, admin, topic, b"second")
 
     def only_the_second() -> bool:
@@ -80,58 +76,48 @@ def test_a_table_that_is_gone_is_missed(
     with pytest.raises(ConfigurationError, match=r"there is no table at .* was moved for it"):
         turns().turn(topic, now=True)
     with pytest.raises(ConfigurationError, match="was moved for the table at"):
-        take_snapshot(Clients(lake_config, admin=pulsar), topic)  # not the second one's rows alone
+        take_snapshot(Clients(config, admin=pulsar), topic)  # not the second one's rows alone
     # As docs/operations.md says: the hold stays all the while, so what it holds is not deleted.
     pulsar.note_hold(partition, HOLD, {})
     assert turns().turn(topic, now=True).committed is not None
-    assert sorted(values_in(lake_config, topic)) == [b"second"]
+    assert sorted(values_in(config, topic)) == [b"second"]
 
 
 def test_another_table_needs_another_hold(
     cluster: Cluster,
     admin: Admin,
     pulsar: AdminClient,
-    lake_config: Config,
-    lake: PulsarLake,
+    config: Config,
     turns: Turns,
     topic: Topic,
 ) -> None:
-    uri = f"{lake_config.storage.uri}/{uuid.uuid4()}"
-    storage = lake_config.storage.model_copy(update={"uri": uri})
-    other = lake_config.model_copy(update={"storage": storage})
+    uri = f"{config.storage.uri}/{uuid.uuid4()}"
+    storage = config.storage.model_copy(update={"uri": uri})
+    other = config.model_copy(update={"storage": storage})
     first = turns()
-    second = TopicOffloader(
-        Clients(other, admin=pulsar), other.offload, lambda: lake.spark.sparkContext
-    )
+    second = make_offloader(other, pulsar)
     assert first.turn(topic, now=True).committed is not None
     with pytest.raises(ConfigurationError, match="is moved for the table at"):
         second.turn(topic, now=True)
 
-    hold = lake_config.offload.model_copy(update={"subscription": "second"})
-    third = TopicOffloader(Clients(other, admin=pulsar), hold, lambda: lake.spark.sparkContext)
+    third = make_offloader(other, pulsar, subscription="second")
     seal(cluster, admin, topic, b"second")
     assert third.turn(topic, now=True).committed is not None
     assert first.turn(topic, now=True).committed is not None
 
 
 def test_two_tables_that_both_begin(
-    pulsar: AdminClient, lake_config: Config, lake: PulsarLake, turns: Turns, topic: Topic
+    pulsar: AdminClient, config: Config, turns: Turns, topic: Topic
 ) -> None:
     """Both have committed before either has moved the hold: the second to move it is refused."""
-    uri = f"{lake_config.storage.uri}/{uuid.uuid4()}"
-    storage = lake_config.storage.model_copy(update={"uri": uri})
-    offload = lake_config.offload.model_copy(update={"grace": timedelta(days=1)})
-    patient = lake_config.model_copy(update={"storage": storage, "offload": offload})
-    second = TopicOffloader(
-        Clients(patient, admin=pulsar), patient.offload, lambda: lake.spark.sparkContext
-    )
+    uri = f"{config.storage.uri}/{uuid.uuid4()}"
+    storage = config.storage.model_copy(update={"uri": uri})
+    offload = config.offload.model_copy(update={"grace": timedelta(days=1)})
+    patient = config.model_copy(update={"storage": storage, "offload": offload})
+    second = make_offloader(patient, pulsar)
     assert second.turn(topic, now=True).committed is not None
     assert turns().turn(topic, now=True).released
-    eager = TopicOffloader(
-        Clients(lake_config.model_copy(update={"storage": storage}), admin=pulsar),
-        lake_config.offload,
-        lambda: lake.spark.sparkContext,
-    )
+    eager = make_offloader(config.model_copy(update={"storage": storage}), pulsar)
     partition = Partition(topic, -1)
     first = pulsar.ledgers(partition).ledgers[0].ledger_id
     pulsar.move_hold(partition, HOLD, Position(first, 0))
@@ -140,11 +126,11 @@ def test_two_tables_that_both_begin(
 
 
 def test_another_table_of_the_same_name(
-    pulsar: AdminClient, lake_config: Config, turns: Turns, topic: Topic
+    pulsar: AdminClient, config: Config, turns: Turns, topic: Topic
 ) -> None:
     """Two stores with the same URI, both of which have committed before either moved the hold."""
     partition = Partition(topic, -1)
-    uri = open_storage(lake_config.storage).table_uri(topic)
+    uri = open_storage(config.storage).table_uri(topic)
     offloader = turns(grace=timedelta(days=1))
     assert offloader.turn(topic, now=True).committed is not None
     pulsar.note_hold(partition, HOLD, {TABLE_KEY: uri, TABLE_ID_KEY: "another"})
@@ -153,18 +139,14 @@ def test_another_table_of_the_same_name(
 
 
 def test_the_hold_of_another_table_is_not_moved_back(
-    pulsar: AdminClient, lake_config: Config, lake: PulsarLake, turns: Turns, topic: Topic
+    pulsar: AdminClient, config: Config, turns: Turns, topic: Topic
 ) -> None:
     assert turns().turn(topic, now=True).released
     partition = Partition(topic, -1)
     at = pulsar.ledgers(partition).cursors.get(HOLD)
-    storage = lake_config.storage.model_copy(
-        update={"uri": f"{lake_config.storage.uri}/{uuid.uuid4()}"}
-    )
-    other = lake_config.model_copy(update={"storage": storage})
-    second = TopicOffloader(
-        Clients(other, admin=pulsar), other.offload, lambda: lake.spark.sparkContext
-    )
+    storage = config.storage.model_copy(update={"uri": f"{config.storage.uri}/{uuid.uuid4()}"})
+    other = config.model_copy(update={"storage": storage})
+    second = make_offloader(other, pulsar)
     with pytest.raises(ConfigurationError, match="is moved for the table at"):
         second.observe(topic)
     assert pulsar.ledgers(partition).cursors.get(HOLD) == at

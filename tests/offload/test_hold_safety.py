@@ -33,6 +33,12 @@ def topic(admin: Admin, namespace: str) -> Topic:
     return name
 
 
+@pytest.fixture
+def spark_lake(lake: PulsarLake, config: Config) -> PulsarLake:
+    """Queries by the shared Spark session over the tables of ``config``."""
+    return PulsarLake(config)
+
+
 def send(cluster: Cluster, topic: Topic, *values: bytes) -> list[bytes]:
     publish(cluster.service_url, topic.full_name, values, batch=10)
     return sorted(values)
@@ -67,8 +73,8 @@ def test_lost_messages_are_a_fact(
     cluster: Cluster,
     admin: Admin,
     pulsar: AdminClient,
-    lake: PulsarLake,
-    lake_config: Config,
+    spark_lake: PulsarLake,
+    config: Config,
     turns: Turns,
     told: list[str],
     topic: Topic,
@@ -85,17 +91,17 @@ def test_lost_messages_are_a_fact(
 
     def refused() -> str:
         with pytest.raises(AnalysisException, match=LOST) as caught:
-            values(lake, topic)
+            values(spark_lake, topic)
         return str(caught.value)
 
     gap = refused()
     assert "query.allow_data_loss" in gap
-    query = lake_config.query.model_copy(update={"allow_data_loss": True})
-    tolerant = PulsarLake(lake_config.model_copy(update={"query": query}))
+    query = config.query.model_copy(update={"allow_data_loss": True})
+    tolerant = PulsarLake(config.model_copy(update={"query": query}))
     assert values(tolerant, topic) == kept, "before a commit says so"
     status = topic_status(
-        Clients(lake_config, admin=pulsar),
-        lake_config.offload.subscription,
+        Clients(config, admin=pulsar),
+        config.offload.subscription,
         topic,
         clock_ms=0,
         failures={},
@@ -106,18 +112,18 @@ def test_lost_messages_are_a_fact(
     # Another process, which has seen none of it, finds it by the log alone.
     assert turns().turn(topic, now=True).committed is not None
     assert any(LOST in text for text in told)
-    table = TopicTable.open(open_storage(lake_config.storage), topic)
+    table = TopicTable.open(open_storage(config.storage), topic)
     assert table is not None and table.has_data_loss
     assert refused().split(" of ledger ")[1] == gap.split(" of ledger ")[1]
     assert values(tolerant, topic) == kept, "after it"
-    config = tolerant.config
-    plan = make_plan(Clients(config), take_snapshot(Clients(config, admin=pulsar), topic))
+    clients = Clients(tolerant.config, admin=pulsar)
+    plan = make_plan(Clients(tolerant.config), take_snapshot(clients, topic))
     found = [(one.segment.state, one.pruned and one.pruned.kind) for one in plan.segments]
     filled = [one for one in found if one[1] is not Pruned.EMPTY]
     assert filled == [("offloaded", None), ("lost", Pruned.LOST), ("offloaded", None)]
     status = topic_status(
-        Clients(lake_config, admin=pulsar),
-        lake_config.offload.subscription,
+        Clients(config, admin=pulsar),
+        config.offload.subscription,
         topic,
         clock_ms=0,
         failures={},
@@ -128,7 +134,7 @@ def test_lost_messages_are_a_fact(
 def test_what_was_seen_is_missed_before_the_first_commit(
     cluster: Cluster,
     admin: Admin,
-    lake_config: Config,
+    config: Config,
     turns: Turns,
     told: list[str],
     topic: Topic,
@@ -144,12 +150,17 @@ def test_what_was_seen_is_missed_before_the_first_commit(
     assert [text for text in told if LOST in text]
     admin.seal(topic.full_name)
     assert offloader.turn(topic, now=True).committed is not None
-    table = TopicTable.open(open_storage(lake_config.storage), topic)
+    table = TopicTable.open(open_storage(config.storage), topic)
     assert table is not None and table.has_data_loss, "it is not forgotten until a commit says so"
 
 
 def test_a_topic_made_again_has_lost_nothing(
-    cluster: Cluster, admin: Admin, lake: PulsarLake, turns: Turns, told: list[str], topic: Topic
+    cluster: Cluster,
+    admin: Admin,
+    spark_lake: PulsarLake,
+    turns: Turns,
+    told: list[str],
+    topic: Topic,
 ) -> None:
     offloader = turns()
     kept = send(cluster, topic, b"a")
@@ -161,9 +172,9 @@ def test_a_topic_made_again_has_lost_nothing(
     kept += send(cluster, topic, b"b")
     admin.seal(topic.full_name)
     kept += send(cluster, topic, b"c")
-    assert values(lake, topic) == kept
+    assert values(spark_lake, topic) == kept
     assert offloader.turn(topic, now=True).committed is not None
-    assert values(lake, topic) == kept
+    assert values(spark_lake, topic) == kept
     assert not [text for text in told if LOST in text]
 
 
@@ -190,7 +201,7 @@ def test_a_hold_that_was_moved_is_moved_back(
 def test_settings_that_delete_are_named(
     admin: Admin,
     pulsar: AdminClient,
-    lake_config: Config,
+    config: Config,
     turns: Turns,
     told: list[str],
     topic: Topic,
@@ -210,8 +221,8 @@ def test_settings_that_delete_are_named(
         lambda: (
             len(
                 topic_status(
-                    Clients(lake_config, admin=pulsar),
-                    lake_config.offload.subscription,
+                    Clients(config, admin=pulsar),
+                    config.offload.subscription,
                     topic,
                     clock_ms=0,
                     failures={},

@@ -41,7 +41,7 @@ def said() -> io.StringIO:
 
 @pytest.fixture
 def serve(
-    lake_config: Config,
+    config: Config,
     lake: PulsarLake,
     pulsar: AdminClient,
     said: io.StringIO,
@@ -54,14 +54,12 @@ def serve(
     @contextmanager
     def run(*names: str, **offload: Any) -> Iterator[Daemon]:
         settings = {"interval": timedelta(seconds=1), **offload}
-        config = lake_config.model_copy(
-            update={"offload": lake_config.offload.model_copy(update=settings)}
-        )
+        own = config.model_copy(update={"offload": config.offload.model_copy(update=settings)})
         stop = Stop()
         with Console(said) as console:
             daemon = Daemon(
-                config,
-                Clients(config, admin=pulsar),
+                own,
+                Clients(own, admin=pulsar),
                 names,
                 console=console,
                 stop=stop,
@@ -98,7 +96,7 @@ def settled(scheduler: Scheduler, *names: str) -> bool:
 def test_a_namespace_is_served(
     cluster: Cluster,
     admin: Admin,
-    lake_config: Config,
+    config: Config,
     pulsar: AdminClient,
     serve: Serve,
     said: io.StringIO,
@@ -123,10 +121,7 @@ def test_a_namespace_is_served(
             assert len(request.result(120).committed) == 1
             assert request.progress.state == "done"
         for topic in topics:
-            assert (
-                check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent[topic])
-                == 20
-            )
+            assert check_nothing_lost(open_storage(config.storage), admin, topic, sent[topic]) == 20
         assert daemon.jobs < len(topics), "small topics share Spark jobs"
 
         # One grows, one is new, one goes.
@@ -152,7 +147,7 @@ def test_a_namespace_is_served(
 
 
 def test_the_brokers_counts_tell_of_size(
-    cluster: Cluster, admin: Admin, lake_config: Config, serve: Serve, namespace: str
+    cluster: Cluster, admin: Admin, config: Config, serve: Serve, namespace: str
 ) -> None:
     topic = Topic.parse(f"{namespace}/orders")
     admin.create_topic(topic.full_name)
@@ -163,7 +158,7 @@ def test_the_brokers_counts_tell_of_size(
         send(cluster, topic)
 
         def rows() -> int:
-            table = TopicTable.open(open_storage(lake_config.storage), topic)
+            table = TopicTable.open(open_storage(config.storage), topic)
             return sum(one.rows for one in table.ledgers()) if table else 0
 
         wait_until("the commit", lambda: rows() == 20, timeout=180)
@@ -172,18 +167,19 @@ def test_the_brokers_counts_tell_of_size(
 def test_a_failing_topic_backs_off_and_says_so(
     cluster: Cluster,
     admin: Admin,
-    lake_config: Config,
+    config: Config,
     serve: Serve,
     namespace: str,
 ) -> None:
     bad, good = (Topic.parse(f"{namespace}/{name}") for name in ("bad", "good"))
     for topic in (bad, good):
         admin.create_topic(topic.full_name)
-    filesystem, directory = open_storage(lake_config.storage).directory(bad)
+    filesystem, directory = open_storage(config.storage).directory(bad)
+    filesystem.create_dir(f"{directory}/_delta_log")
     with filesystem.open_output_stream(f"{directory}/_delta_log/{0:020d}.json") as broken:
         broken.write(b"no json")
     with serve(f"{namespace}/*") as daemon:
-        state = LastErrors(lake_config.pulsar.admin_url, lake_config.storage.uri)
+        state = LastErrors(config.pulsar.admin_url, config.storage.uri)
         wait_until("failures", lambda: str(bad) in state.failures())
         send(cluster, good)
         admin.seal(good.full_name)
@@ -196,7 +192,7 @@ def test_a_failing_topic_backs_off_and_says_so(
 
 
 def test_open_ledgers_are_rolled_over(
-    cluster: Cluster, admin: Admin, lake_config: Config, serve: Serve, namespace: str
+    cluster: Cluster, admin: Admin, config: Config, serve: Serve, namespace: str
 ) -> None:
     topic = Topic.parse(f"{namespace}/slow")
     admin.create_topic(topic.full_name, 2)
@@ -205,7 +201,7 @@ def test_open_ledgers_are_rolled_over(
     with serve(f"{namespace}/*", **roll):
 
         def rows() -> int:
-            table = TopicTable.open(open_storage(lake_config.storage), topic)
+            table = TopicTable.open(open_storage(config.storage), topic)
             return sum(one.rows for one in table.ledgers()) if table else 0
 
         wait_until("both partitions", lambda: rows() == len(sent), timeout=180)

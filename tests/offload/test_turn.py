@@ -44,7 +44,7 @@ def send(cluster: Cluster, topic: Topic, count: int = 50) -> list[Message]:
 
 
 def test_every_message_once_and_the_open_ledger_never(
-    cluster: Cluster, admin: Admin, lake_config: Config, turns: Turns, topic: Topic
+    cluster: Cluster, admin: Admin, config: Config, turns: Turns, topic: Topic
 ) -> None:
     offloader = turns()
     assert offloader.turn(topic, now=True).committed is None, "takes the hold"
@@ -57,9 +57,7 @@ def test_every_message_once_and_the_open_ledger_never(
     found = offloader.turn(topic, now=True).committed
     assert found
     assert (found.ledgers, found.rows) == (2, len(sent))
-    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent + tail) == len(
-        sent
-    )
+    assert check_nothing_lost(open_storage(config.storage), admin, topic, sent + tail) == len(sent)
     assert offloader.turn(topic, now=True).committed is None, "nothing new is sealed"
     # What is in the table is trimmed, the open ledger stays.
     admin.trim(topic.full_name)
@@ -68,7 +66,7 @@ def test_every_message_once_and_the_open_ledger_never(
     found = offloader.turn(topic, now=True).committed
     assert found
     assert found.rows == len(tail)
-    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent + tail) == len(
+    assert check_nothing_lost(open_storage(config.storage), admin, topic, sent + tail) == len(
         sent + tail
     )
 
@@ -97,7 +95,7 @@ def test_thresholds(cluster: Cluster, admin: Admin, turns: Turns, topic: Topic) 
 
 
 def test_the_hold_waits_for_the_grace(
-    cluster: Cluster, admin: Admin, lake_config: Config, turns: Turns, topic: Topic
+    cluster: Cluster, admin: Admin, config: Config, turns: Turns, topic: Topic
 ) -> None:
     ahead = 0
     offloader = turns(grace=timedelta(minutes=10), clock=lambda: now_ms() + ahead)
@@ -119,11 +117,11 @@ def test_the_hold_waits_for_the_grace(
     admin.trim(topic.full_name)
     wait_until("the trim", lambda: ledger not in ledgers_of(admin, topic)[-1])
     assert offloader.release(topic) == ((), 0.0), "nothing is waiting any more"
-    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
+    assert check_nothing_lost(open_storage(config.storage), admin, topic, sent) == len(sent)
 
 
 def test_a_terminated_topic_is_offloaded_to_its_end(
-    cluster: Cluster, admin: Admin, lake_config: Config, turns: Turns, topic: Topic
+    cluster: Cluster, admin: Admin, config: Config, turns: Turns, topic: Topic
 ) -> None:
     offloader = turns()
     offloader.turn(topic)
@@ -134,7 +132,7 @@ def test_a_terminated_topic_is_offloaded_to_its_end(
     turn = offloader.turn(topic, now=True)
     assert turn.committed
     assert turn.committed.rows == len(sent)
-    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
+    assert check_nothing_lost(open_storage(config.storage), admin, topic, sent) == len(sent)
     for _ in range(2):
         turn = offloader.turn(topic, now=True)
         assert (turn.committed, turn.more, turn.observation.backlog.oldest) == (
@@ -148,7 +146,7 @@ def test_partitions_that_are_added_later(
     cluster: Cluster,
     admin: Admin,
     pulsar: AdminClient,
-    lake_config: Config,
+    config: Config,
     turns: Turns,
     namespace: str,
 ) -> None:
@@ -168,13 +166,13 @@ def test_partitions_that_are_added_later(
     admin.seal(topic.full_name)
     found = offloader.turn(topic, now=True).committed
     assert found
-    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
-    table = open_table(open_storage(lake_config.storage), topic)
+    assert check_nothing_lost(open_storage(config.storage), admin, topic, sent) == len(sent)
+    table = open_table(open_storage(config.storage), topic)
     assert all(table.created_at(Partition(topic, index)) for index in range(3))
 
 
 def test_new_fields_become_columns(
-    cluster: Cluster, admin: Admin, lake_config: Config, turns: Turns, topic: Topic
+    cluster: Cluster, admin: Admin, config: Config, turns: Turns, topic: Topic
 ) -> None:
     admin.set_schema_compatibility(f"{topic.tenant}/{topic.namespace}", "ALWAYS_COMPATIBLE")
     offloader = turns()
@@ -187,20 +185,20 @@ def test_new_fields_become_columns(
         admin.seal(topic.full_name)
         assert offloader.turn(topic, now=True).committed
         fields = [*fields, {"name": "note", "type": ["null", "string"], "default": None}]
-    table = open_table(open_storage(lake_config.storage), topic)
+    table = open_table(open_storage(config.storage), topic)
     assert [name for name in table.schema.names if not name.startswith("__")] == ["id", "note"]
     assert [one.rows for one in table.ledgers()] == [1, 1]
 
 
 def test_a_topic_that_was_made_again_goes_on(
-    cluster: Cluster, admin: Admin, lake_config: Config, turns: Turns, topic: Topic
+    cluster: Cluster, admin: Admin, config: Config, turns: Turns, topic: Topic
 ) -> None:
     partition = Partition(topic, -1)
     turns().turn(topic)
     old = send(cluster, topic)
     admin.seal(topic.full_name)
     turns().turn(topic, now=True)
-    before = open_table(open_storage(lake_config.storage), topic).created_at(partition)
+    before = open_table(open_storage(config.storage), topic).created_at(partition)
     admin.delete_topic(topic.full_name)
     admin.create_topic(topic.full_name)
     offloader = turns()
@@ -208,23 +206,21 @@ def test_a_topic_that_was_made_again_goes_on(
     new = send(cluster, topic)
     admin.seal(topic.full_name)
     assert offloader.turn(topic, now=True).committed
-    table = open_table(open_storage(lake_config.storage), topic)
+    table = open_table(open_storage(config.storage), topic)
     assert table.created_at(partition) not in (None, before)
-    found = {row_id for row_id, _ in in_table(open_storage(lake_config.storage), topic)}
+    found = {row_id for row_id, _ in in_table(open_storage(config.storage), topic)}
     assert found == set(sent_ids(old)) | set(sent_ids(new)), "the old rows stay"
 
 
 def test_a_table_of_a_restored_cluster_stops_this_topic(
-    cluster: Cluster, admin: Admin, lake_config: Config, turns: Turns, topic: Topic
+    cluster: Cluster, admin: Admin, config: Config, turns: Turns, topic: Topic
 ) -> None:
     turns().turn(topic)
     send(cluster, topic)
     admin.seal(topic.full_name)
     # A table whose watermark lies above Pulsar's ledgers, filled from a managed ledger of old.
-    restored = addition(
-        open_storage(lake_config.storage), topic, [1 << 40], partition=-1, cluster=""
-    )
-    append(open_storage(lake_config.storage), None, restored)
+    restored = addition(open_storage(config.storage), topic, [1 << 40], partition=-1, cluster="")
+    append(open_storage(config.storage), None, restored)
     held = admin.internal_stats(topic.full_name)["cursors"]["pulsar-lake"]["markDeletePosition"]
     with pytest.raises(ConfigurationError, match="filled from another cluster or before a restore"):
         turns().turn(topic, now=True)
@@ -235,7 +231,7 @@ def test_a_table_of_a_restored_cluster_stops_this_topic(
 def test_a_deleted_hold_is_made_again(
     cluster: Cluster,
     admin: Admin,
-    lake_config: Config,
+    config: Config,
     pulsar: AdminClient,
     turns: Turns,
     topic: Topic,
@@ -244,8 +240,8 @@ def test_a_deleted_hold_is_made_again(
     offloader.turn(topic)
     admin.request("DELETE", f"/v2/persistent/{topic.local_name}/subscription/pulsar-lake")
     status = topic_status(
-        Clients(lake_config, admin=pulsar),
-        lake_config.offload.subscription,
+        Clients(config, admin=pulsar),
+        config.offload.subscription,
         topic,
         clock_ms=0,
         failures={},
@@ -256,23 +252,23 @@ def test_a_deleted_hold_is_made_again(
 
 
 def test_what_the_broker_gives_is_said_in_the_commit(
-    cluster: Cluster, admin: Admin, lake_config: Config, turns: Turns, topic: Topic
+    cluster: Cluster, admin: Admin, config: Config, turns: Turns, topic: Topic
 ) -> None:
     offloader = turns(source="broker")
     offloader.turn(topic)
     sent = send(cluster, topic)
     admin.seal(topic.full_name)
     assert offloader.turn(topic, now=True).committed
-    table = open_table(open_storage(lake_config.storage), topic)
+    table = open_table(open_storage(config.storage), topic)
     assert next(table.commits()).info["pulsarlake.source"] == "broker"
     assert [one.tier for one in table.ledgers()] == ["broker"]
-    assert check_nothing_lost(open_storage(lake_config.storage), admin, topic, sent) == len(sent)
+    assert check_nothing_lost(open_storage(config.storage), admin, topic, sent) == len(sent)
 
 
 def test_status(
     cluster: Cluster,
     admin: Admin,
-    lake_config: Config,
+    config: Config,
     pulsar: AdminClient,
     turns: Turns,
     topic: Topic,
@@ -283,15 +279,15 @@ def test_status(
     turns().turn(topic)
     send(cluster, topic)
     admin.seal(topic.full_name)
-    state = LastErrors(lake_config.pulsar.admin_url, lake_config.storage.uri)
+    state = LastErrors(config.pulsar.admin_url, config.storage.uri)
     state.failed(topic, "it broke", 0.0)
     state.failed(topic, "it broke again", 1.0)
 
     def now() -> Any:
         clock_ms = now_ms() + 60_000
         return topic_status(
-            Clients(lake_config, admin=pulsar),
-            lake_config.offload.subscription,
+            Clients(config, admin=pulsar),
+            config.offload.subscription,
             topic,
             clock_ms=clock_ms,
             failures=state.failures(),
@@ -311,7 +307,7 @@ def test_status(
     assert after.last_commit.rows == 50
     assert after.errors == ()
     [partition] = after.partitions
-    assert partition.watermark == open_table(open_storage(lake_config.storage), topic).watermark(
+    assert partition.watermark == open_table(open_storage(config.storage), topic).watermark(
         Partition(topic, -1)
     )
 
@@ -329,8 +325,8 @@ def test_wildcards_find_what_is_there_now(
         find_topics(pulsar, ["public/no-such-namespace/*"])
 
 
-def test_an_unknown_topic(turns: Turns, namespace: str, lake_config: Config) -> None:
+def test_an_unknown_topic(turns: Turns, namespace: str, config: Config) -> None:
     topic = Topic.parse(f"{namespace}/nothing")
     with pytest.raises(NotFoundError, match="does not exist"):
         turns().turn(topic, now=True)
-    assert TopicTable.open(open_storage(lake_config.storage), topic) is None
+    assert TopicTable.open(open_storage(config.storage), topic) is None
