@@ -1,7 +1,7 @@
 """What all numba kernels share: how they are compiled and cached, and loads, buffers, checksums.
 
     compiling      ``kernel`` and ``inlined``: the decorators of every kernel
-    cache          where compiled kernels are kept on disk, by a hash of their sources
+    cache          where compiled kernels are kept on disk, each module's by a hash of its sources
     unaligned      loads, stores and compares of 1 to 16 bytes at any alignment
     protobuf_wire  the fields of protobuf messages
     utf8           whether bytes are ASCII or UTF-8

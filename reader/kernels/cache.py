@@ -1,10 +1,14 @@
-"""Where compiled kernels are kept on disk: one directory for one state of their sources.
+"""Where compiled kernels are kept on disk: a directory for each module and state of its sources.
 
 numba checks a cached function against the function's own file only: after a change of a constant in
-an imported module it would still run the old machine code. So the directory's name has a hash of
-all kernel sources (``kernel_sources``) and of the versions of what compiles them; other sources
-have another directory. The directory lies in ``NUMBA_CACHE_DIR``, beside the sources, or in the
-user's cache directory: the first of these that can be written, by this user and root alone.
+an imported module it would still run the old machine code. So each module that defines kernels has
+a key: a hash of its source, of the sources of all modules that it imports in turn, and of the
+versions of what compiles them. Its kernels lie in a directory with that key in its name, so that a
+change compiles only the kernels that depend on it. numba itself adds the kind of CPU to the key.
+
+The directories lie in ``NUMBA_CACHE_DIR``, in the user's cache directory, which all clones share,
+or beside the sources: the first of these that has the directory already, or else can be written, by
+this user and root alone.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -37,12 +41,13 @@ __all__ = [
     "cache_directory",
     "kernel_cache",
     "kernel_sources",
+    "module_sources",
     "source_hash",
 ]
 
 _PREFIX = "pulsar-lake-kernels-"
-# Of directories, those used last and those used within so many seconds are kept. A process that
-# compiles a kernel later than that makes its directory again.
+# Of a module's directories, those used last and those used within so many seconds are kept. A
+# process that compiles a kernel later than that makes its directory again.
 _KEPT = 4
 _KEPT_SECONDS = 3600.0
 
@@ -51,37 +56,48 @@ _IMPORT = re.compile(
 )
 
 
-def kernel_sources(package: Traversable, name: str) -> dict[str, bytes]:
-    """Source by module name: each module that defines a kernel, and all that it imports in turn.
-
-    ``package`` holds the sources of the package ``name``. What imports numba, llvmlite or
-    ``compiling`` defines kernels. Modules outside of the package count by their versions only.
-    """
-    sources = dict(_modules(package, name))
-    compilers = {"numba", "llvmlite", f"{name}.kernels.compiling"}
-    left = [
-        module
-        for module, text in sources.items()
-        if any(one.encode() in text for one in compilers)
-        and any(one in compilers or one.partition(".")[0] in compilers for one in _imports(text))
-    ]
-    needed: set[str] = set()
-    while left:
-        module = left.pop()
-        if module not in needed:
-            needed.add(module)
-            left += _imports(sources[module]) & sources.keys()
-    return {module: sources[module] for module in sorted(needed)}
-
-
-def _modules(package: Traversable, name: str) -> Iterable[tuple[str, bytes]]:
+def module_sources(package: Traversable, name: str) -> dict[str, bytes]:
+    """Return the source of each module of the package ``name``, which lies in ``package``."""
+    sources: dict[str, bytes] = {}
     for entry in package.iterdir():
         if entry.name == "__init__.py":
-            yield name, entry.read_bytes()
+            sources[name] = entry.read_bytes()
         elif entry.name.endswith(".py"):
-            yield f"{name}.{entry.name.removesuffix('.py')}", entry.read_bytes()
+            sources[f"{name}.{entry.name.removesuffix('.py')}"] = entry.read_bytes()
         elif entry.name != "__pycache__" and entry.is_dir():
-            yield from _modules(entry, f"{name}.{entry.name}")
+            sources |= module_sources(entry, f"{name}.{entry.name}")
+    return sources
+
+
+def kernel_sources(sources: Mapping[str, bytes], name: str) -> dict[str, dict[str, bytes]]:
+    """Return, for each module that defines kernels, the sources that its kernels depend on.
+
+    These are the module's own, and those of all modules of the package ``name`` that it imports in
+    turn. What imports numba, llvmlite or ``compiling`` defines kernels. Modules outside of the
+    package count by their versions only.
+    """
+    compilers = {"numba", "llvmlite", f"{name}.kernels.compiling"}
+    imports: dict[str, set[str]] = {}
+
+    def imported(module: str) -> set[str]:
+        if module not in imports:
+            imports[module] = _imports(sources[module])
+        return imports[module]
+
+    found: dict[str, dict[str, bytes]] = {}
+    for module, text in sources.items():
+        if any(compiler.encode() in text for compiler in compilers) and any(
+            other in compilers or other.partition(".")[0] in compilers for other in imported(module)
+        ):
+            needed: set[str] = set()
+            pending = [module]
+            while pending:
+                other = pending.pop()
+                if other not in needed:
+                    needed.add(other)
+                    pending += imported(other) & sources.keys()
+            found[module] = {other: sources[other] for other in sorted(needed)}
+    return found
 
 
 def _imports(source: bytes) -> set[str]:
@@ -105,28 +121,30 @@ def source_hash(sources: Mapping[str, bytes], versions: Iterable[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def cache_directory(bases: Iterable[Path], key: str, *, now: float) -> Path | None:
-    """The directory for ``key`` in the first of ``bases`` that can be written; None without any.
+def cache_directory(bases: Sequence[Path], module: str, key: str, *, now: float) -> Path | None:
+    """Return the directory for a module's kernels, or None if no base can be written.
 
-    Marks it as used at ``now`` (s since the epoch). When it is new, directories of other keys
-    beside it are removed, except those used last. One warning where kernels are compiled anew
-    because others may write to the directory that had them.
+    It is in the first of ``bases`` that has it already, or else in the first that can be written.
+    Marks it as used at ``now`` (s since the epoch). When it is new, the module's directories of
+    other keys beside it are removed, except those used last. Logs one warning if kernels are
+    compiled anew because others may write to the directory that had them.
     """
+    name = f"{_PREFIX}{module}-{key}"
     refused: list[str] = []
-    for base in bases:
-        directory = base / f"{_PREFIX}{key}"
+    for base in sorted(bases, key=lambda base: not (base / name).is_dir()):
+        directory = base / name
         try:
             is_new = not directory.is_dir()
             make_private(directory, 0o755)
             tempfile.TemporaryFile(dir=directory).close()
             os.utime(directory, (now, now))
         except NotPrivateError as error:
-            refused.append(f"{directory} ({error.strerror})")
+            refused.append(f"{base} ({error.strerror})")
             continue
         except OSError:
             continue
         if is_new:
-            _remove_unused(base, now)
+            _remove_unused(base, module, now)
             _tell(refused)
         return directory
     _tell(refused)
@@ -136,14 +154,14 @@ def cache_directory(bases: Iterable[Path], key: str, *, now: float) -> Path | No
 def _tell(refused: list[str]) -> None:
     if refused:
         warn_once(
-            f"pulsar-lake: compiled kernels are not used: {', '.join(refused)}; compiling anew "
-            "(remove it, or set NUMBA_CACHE_DIR to a folder that only you can write)"
+            f"pulsar-lake: compiled kernels in {', '.join(refused)} are not used; compiling anew "
+            "(empty that folder, or set NUMBA_CACHE_DIR to a folder that only you can write)"
         )
 
 
-def _remove_unused(base: Path, now: float) -> None:
+def _remove_unused(base: Path, module: str, now: float) -> None:
     used: list[tuple[float, Path]] = []
-    for directory in base.glob(f"{_PREFIX}*"):
+    for directory in base.glob(f"{_PREFIX}{module}-*"):
         try:
             used.append((directory.stat().st_mtime, directory))
         except FileNotFoundError:  # another process removed it
@@ -155,26 +173,32 @@ def _remove_unused(base: Path, now: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class KernelCache:
-    """``key``: hash of the sources of ``modules``, which may be cached in ``directory``."""
+    """The place of a module's kernels: the ``directory`` for sources with the hash ``key``."""
 
     key: str
-    modules: frozenset[str]
     directory: Path | None
 
 
 @cache
-def kernel_cache() -> KernelCache:
-    """That of this package's kernels, in this process."""
-    name = __name__.partition(".")[0]
-    sources = kernel_sources(resources.files(name), name)
+def kernel_cache(module: str) -> KernelCache | None:
+    """Return the place of a module's kernels, in this process; None if its source is not known."""
+    sources = _sources().get(module)
+    if sources is None:
+        return None
     python = f"{sys.implementation.cache_tag} {sys.version}"
     key = source_hash(sources, (python, numba.__version__, llvmlite.__version__, np.__version__))
     user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    bases = [Path(__file__).parent / "__pycache__", user / "pulsar-lake" / "kernels"]
+    bases = [user / "pulsar-lake" / "kernels", Path(__file__).parent / "__pycache__"]
     config: Any = numba.config
     if config.CACHE_DIR:  # NUMBA_CACHE_DIR
         bases.insert(0, Path(config.CACHE_DIR))
-    return KernelCache(key, frozenset(sources), cache_directory(bases, key, now=time.time()))
+    return KernelCache(key, cache_directory(bases, module, key, now=time.time()))
+
+
+@cache
+def _sources() -> dict[str, dict[str, bytes]]:
+    name = __name__.partition(".")[0]
+    return kernel_sources(module_sources(resources.files(name), name), name)
 
 
 class KernelLocator:
@@ -194,11 +218,11 @@ class KernelLocator:
         module = function.__module__
         if module.partition(".")[0] != __name__.partition(".")[0]:
             return None
-        known = kernel_cache()
+        known = kernel_cache(module)
+        if known is None:
+            raise RuntimeError(f"the sources of {module} cannot be read")
         if known.directory is None:
             raise RuntimeError("no directory for compiled kernels can be written")
-        if module not in known.modules:
-            raise RuntimeError(f"the sources of {module} cannot be read")
         return cls(module, function.__code__.co_firstlineno, known.key, known.directory)
 
     def ensure_cache_path(self) -> None:

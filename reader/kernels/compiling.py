@@ -36,7 +36,8 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
         finally:
             config.CACHE_LOCATOR_CLASSES = before
     # A numba without that setting would cache by the function's own file alone.
-    if compiled is None or compiled.stats.cache_path != str(kernel_cache().directory):
+    known = kernel_cache(function.__module__)
+    if compiled is None or known is None or compiled.stats.cache_path != str(known.directory):
         compiled = decorator(**_OPTIONS, **options)(function)
     return compiled
 

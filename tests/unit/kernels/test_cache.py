@@ -1,9 +1,11 @@
-"""Where compiled kernels lie: one directory for each state of their sources."""
+"""Where compiled kernels lie: one directory for each state of a module's sources."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+from collections import Counter
+from functools import cache
 from pathlib import Path
 from types import FunctionType
 
@@ -16,6 +18,7 @@ from reader.kernels.cache import (
     cache_directory,
     kernel_cache,
     kernel_sources,
+    module_sources,
     source_hash,
 )
 
@@ -47,16 +50,11 @@ def test_sources_are_the_kernels_and_what_they_import(tmp_path: Path) -> None:
             "free.py": "B = 1\n",
         },
     )
-    assert set(kernel_sources(package, "p")) == {
-        "p.kernels.compiling",
-        "p.loop",
-        "p.tables",
-        "p.sizes",
-        "p.vector",
-        "p.lane",
-        "p.lane.width",
-        "p.lane.names",
-        "p",
+    found = kernel_sources(module_sources(package, "p"), "p")
+    assert {module: set(needed) for module, needed in found.items()} == {
+        "p.kernels.compiling": {"p.kernels.compiling"},
+        "p.loop": {"p.loop", "p.kernels.compiling", "p.tables", "p.sizes", "p"},
+        "p.vector": {"p.vector", "p.lane", "p.lane.width", "p.lane.names"},
     }
 
 
@@ -78,38 +76,98 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
-def test_sources_of_this_project_are_those_that_python_sees() -> None:
+@cache
+def _expected() -> dict[str, set[str]]:
+    """Return what each module that defines kernels imports in turn, by Python's parser."""
     modules = _modules()
     imports = {name: _imports(path) for name, path in modules.items()}
-    left = [
-        name
-        for name, found in imports.items()
-        if found & {"numba", "llvmlite", "reader.kernels.compiling"}
-        or any(one.startswith(("numba.", "llvmlite.")) for one in found)
-    ]
-    expected: set[str] = set()
-    while left:
-        name = left.pop()
-        if name not in expected:
-            expected.add(name)
-            left += imports[name] & modules.keys()
-    sources = kernel_sources(_PACKAGE, "reader")
-    assert set(sources) == expected
-    assert {"reader.decode.tables", "reader.decode.passes.entry_headers"} <= expected
-    assert all(text == modules[name].read_bytes() for name, text in sources.items())
+    expected: dict[str, set[str]] = {}
+    for name, found in imports.items():
+        if "reader.kernels.compiling" in found or any(
+            other.partition(".")[0] in ("numba", "llvmlite") for other in found
+        ):
+            expected[name] = set()
+            pending = [name]
+            while pending:
+                other = pending.pop()
+                if other not in expected[name]:
+                    expected[name].add(other)
+                    pending += imports[other] & modules.keys()
+    return expected
+
+
+def test_sources_of_this_project_are_those_that_python_sees() -> None:
+    modules, expected = _modules(), _expected()
+    found = kernel_sources(module_sources(_PACKAGE, "reader"), "reader")
+    assert {module: set(sources) for module, sources in found.items()} == expected
+    assert "reader.decode.tables" in expected["reader.decode.passes.entry_headers"]
+    for sources in found.values():
+        assert all(text == modules[name].read_bytes() for name, text in sources.items())
+
+
+def test_a_change_compiles_the_kernels_that_use_it_and_no_others() -> None:
+    expected = _expected()
+    sources = module_sources(_PACKAGE, "reader")
+
+    def keys() -> dict[str, str]:
+        found = kernel_sources(sources, "reader")
+        return {module: source_hash(needed, ()) for module, needed in found.items()}
+
+    before = keys()
+    for changed in sorted(set().union(*expected.values())):
+        unchanged = sources[changed]
+        sources[changed] += b"\n# changed\n"
+        after = keys()
+        sources[changed] = unchanged
+        assert {module for module in before if before[module] != after[module]} == {
+            module for module, needed in expected.items() if changed in needed
+        }, changed
+
+
+def test_most_changes_of_this_project_compile_little() -> None:
+    """A module that most kernels depend on has few reasons to change."""
+    expected = _expected()
+    users = Counter(module for needed in expected.values() for module in needed)
+    assert {module for module, number in users.items() if number > len(expected) / 2} == {
+        "reader.kernels.cache",
+        "reader.kernels.compiling",
+        "reader.kernels.unaligned",
+        "reader.private_directory",
+    }
+
+
+def _kernels() -> dict[str, Dispatcher]:
+    return {
+        f"{module}.{attribute}": value
+        for module in _expected()
+        for attribute, value in vars(importlib.import_module(module)).items()
+        if isinstance(value, Dispatcher) and value.py_func.__module__ == module
+    }
+
+
+def test_a_kernel_depends_on_the_modules_of_all_that_it_calls() -> None:
+    expected = _expected()
+    calls = 0
+    for name, kernel in _kernels().items():
+        function = kernel.py_func
+        for used in function.__code__.co_names:
+            other = function.__globals__.get(used)
+            defined = getattr(getattr(other, "py_func", other), "__module__", None)
+            if isinstance(defined, str) and defined.partition(".")[0] == "reader":
+                calls += 1
+                assert defined in expected[function.__module__], f"{name} calls {used}"
+    assert calls > 200
 
 
 def test_every_kernel_is_cached_in_the_directory_of_its_sources() -> None:
-    known = kernel_cache()
-    assert known.directory is not None and known.directory.name.endswith(known.key)
-    paths = {
-        f"{name}.{attribute}": value.stats.cache_path
-        for name in known.modules
-        for attribute, value in vars(importlib.import_module(name)).items()
-        if isinstance(value, Dispatcher)
-    }
-    assert len(paths) > 50
-    assert set(paths.values()) == {str(known.directory)}
+    kernels = _kernels()
+    assert len(kernels) > 50
+    for name, kernel in kernels.items():
+        module = kernel.py_func.__module__
+        known = kernel_cache(module)
+        assert known is not None and known.directory is not None, name
+        assert known.directory.name.endswith(f"{module}-{known.key}")
+        assert kernel.stats.cache_path == str(known.directory), name
 
 
 def test_hash_changes_with_each_source_and_version() -> None:
@@ -132,45 +190,58 @@ def test_directory_is_the_first_that_can_be_written(
 ) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no directory")
-    found = cache_directory([blocked, tmp_path / "user", tmp_path / "other"], "k", now=1_000.0)
-    assert found == tmp_path / "user" / "pulsar-lake-kernels-k"
-    assert found.is_dir() and not (tmp_path / "other").exists()
-    assert cache_directory([blocked], "k", now=1_000.0) is None
+    user, other = tmp_path / "user", tmp_path / "other"
+
+    def directory(*bases: Path) -> Path | None:
+        return cache_directory(bases, "p.m", "k", now=1_000.0)
+
+    found = directory(blocked, user, other)
+    assert found == user / "pulsar-lake-kernels-p.m-k"
+    assert found.is_dir() and not other.exists()
+    assert directory(blocked) is None
+    assert directory(other, user) == found, "the kernels are there already"
     found.chmod(0o777)  # then what is run there would be anybody's
     assert not caplog.messages
     for _ in range(2):
-        other = cache_directory([tmp_path / "user", tmp_path / "other"], "k", now=1_000.0)
-        assert other is not None and other.parent == tmp_path / "other"
+        second = directory(user, other)
+        assert second is not None and second.parent == other
+    cache_directory([user], "p.n", "k", now=1_000.0)
     [said] = caplog.messages
-    assert str(found) in said, "they are compiled anew, once"
+    assert str(user) in said, "they are compiled anew, once"
     caplog.clear()
     (tmp_path / "again").mkdir()
     found.rename(tmp_path / "again" / found.name)
-    assert cache_directory([tmp_path / "again"], "k", now=1_000.0) is None
+    assert directory(tmp_path / "again") is None
     assert len(caplog.messages) == 1
 
 
 def test_unused_directories_of_other_sources_are_removed(tmp_path: Path) -> None:
     (tmp_path / "of-another-program").mkdir()
+    cache_directory([tmp_path], "p.n", "0", now=0.0)
+
+    def use(number: int, now: float) -> None:
+        assert cache_directory([tmp_path], "p.m", f"{number}", now=now) is not None
+
+    def keys() -> set[str]:
+        return {path.name.rpartition("-")[2] for path in tmp_path.glob("*-p.m-*")}
+
     for number in range(8):
-        directory = cache_directory([tmp_path], f"{number}", now=1_000.0 * number)
-        assert directory is not None
-        (directory / "kernel.nbc").write_text("")
-        cache_directory([tmp_path], f"{number}", now=1_000.0 * number)
+        use(number, 1_000.0 * number)
+        next(tmp_path.glob(f"*-p.m-{number}")).joinpath("kernel.nbc").write_text("")
+        use(number, 1_000.0 * number)
     # Within an hour of 7,000 s: 4 to 7, which are the last four as well.
-    left = {path.name.removeprefix("pulsar-lake-kernels-") for path in tmp_path.iterdir()}
-    assert left == {"of-another-program", "4", "5", "6", "7"}
+    assert keys() == {"4", "5", "6", "7"}
 
     for number in range(8, 14):
-        cache_directory([tmp_path], f"{number}", now=7_000.0 + number)
-    left = {path.name.removeprefix("pulsar-lake-kernels-") for path in tmp_path.iterdir()}
-    assert len(left) == 11, "directories that were used within an hour are kept"
+        use(number, 7_000.0 + number)
+    assert len(keys()) == 10, "directories that were used within an hour are kept"
 
-    cache_directory([tmp_path], "13", now=100_000.0)
-    assert len(list(tmp_path.iterdir())) == 11, "nothing is removed where nothing is added"
-    cache_directory([tmp_path], "14", now=100_001.0)
-    left = {path.name.removeprefix("pulsar-lake-kernels-") for path in tmp_path.iterdir()}
-    assert left == {"of-another-program", "11", "12", "13", "14"}
+    use(13, 100_000.0)
+    assert len(keys()) == 10, "nothing is removed where nothing is added"
+    use(14, 100_001.0)
+    assert keys() == {"11", "12", "13", "14"}
+    assert (tmp_path / "of-another-program").is_dir()
+    assert (tmp_path / "pulsar-lake-kernels-p.n-0").is_dir(), "of another module"
 
 
 def _function(module: str) -> FunctionType:
@@ -187,6 +258,8 @@ def test_locator_refuses_what_it_cannot_key_and_leaves_other_packages_alone() ->
         KernelLocator.from_function(_function("reader.made_at_run_time"), "x.py")
     known = KernelLocator.from_function(_function("reader.decode.passes.entry_headers"), "x.py")
     assert known is not None
-    assert known.get_cache_path() == str(kernel_cache().directory)
-    assert known.get_source_stamp() == kernel_cache().key
+    place = kernel_cache("reader.decode.passes.entry_headers")
+    assert place is not None
+    assert known.get_cache_path() == str(place.directory)
+    assert known.get_source_stamp() == place.key
     assert known.get_disambiguator().startswith("reader.decode.passes.entry_headers-")
