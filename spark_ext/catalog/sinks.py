@@ -43,16 +43,18 @@ _KEPT_SECONDS = 60.0
 
 class Sinks:
     """Answers the shim's questions about writes. Thread-safe. ``clients_of``: those of a
-    configuration. ``clock``: seconds, monotonic."""
+    configuration. ``clock``: seconds, monotonic. ``now``: s since the epoch."""
 
     def __init__(
         self,
         clients_of: Callable[[str | None], Clients],
         *,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._clients_of = clients_of
         self._clock = clock
+        self._now = now
         self._lock = Lock()
         self._writes: OrderedDict[tuple[str | None, str], NamedWrite] = OrderedDict()
         self._unnamed: dict[str, tuple[NamedWrite, str | None]] = {}  # that are under way
@@ -210,11 +212,8 @@ class Sinks:
         # The same name with another topic is another write: also of a copied checkpoint.
         place = None if asked.topic is None else asked.topic.local_name
         if named or not once:
-            one, state, version = (
-                NamedWrite(clients, asked.app or query, place),
-                None,
-                asked.version,
-            )
+            one = NamedWrite(clients, asked.app or query, place, now=self._now)
+            state, version = None, asked.version
         else:
             one = self._taken(config, clients, place)
             state = one.state()
@@ -346,7 +345,8 @@ class Sinks:
             if free:
                 found = free.pop()
             else:
-                found = NamedWrite(clients, uuid.uuid4().hex, place, named=False)
+                app = uuid.uuid4().hex
+                found = NamedWrite(clients, app, place, named=False, now=self._now)
             self._unnamed[found.directory] = (found, place)
         return found
 
@@ -375,7 +375,9 @@ class Sinks:
 
         value = json.loads(write)
         clients = self._clients_of(config)
-        made = NamedWrite(clients, value["app"], value["place"], named=value["named"])
+        made = NamedWrite(
+            clients, value["app"], value["place"], named=value["named"], now=self._now
+        )
         key = (config, made.directory)
         with self._lock:
             found, _ = self._unnamed.get(made.directory, (None, None))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -83,8 +84,17 @@ class SendTask:
     inline: bytes
 
 
-def write_rows(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> StagedFile:
-    """Rows of one task, staged; or sent, where at least once is enough (nothing is staged then)."""
+def write_rows(
+    form: WriteFormat,
+    batches: Iterator[pa.RecordBatch],
+    *,
+    now: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> StagedFile:
+    """Rows of one task, staged; or sent, where at least once is enough (nothing is staged then).
+
+    ``now``, ``sleep``: as ``DirectSender`` takes them.
+    """
     clients = process_clients(form.settings)
     turn = random.randrange(1 << 20)  # else the first partition would get all of small writes
     # One for all partitions: a data key is sealed for each public key.
@@ -98,7 +108,8 @@ def write_rows(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> StagedFi
         return writer.rows
 
     if form.options.delivery is Delivery.AT_LEAST_ONCE:
-        with DirectSender(clients, encrypted=encryption is not None) as sender:
+        encrypted = encryption is not None
+        with DirectSender(clients, encrypted=encrypted, now=now, sleep=sleep) as sender:
             with _hinted("rows before it may have been sent"):
                 rows = written(sender)
             sender.finish()
@@ -115,8 +126,14 @@ def run_writing(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> Iterato
     yield pa.record_batch([pa.array([pickle.dumps(staged)], pa.binary())], names=_MESSAGE.names)
 
 
-def send_task(settings: ReadConfig, task: SendTask) -> tuple[str, int]:
-    """(partition, messages of it that are stored)."""
+def send_task(
+    settings: ReadConfig,
+    task: SendTask,
+    *,
+    now: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[str, int]:
+    """(partition, messages of it that are stored). ``now``, ``sleep``: as ``send_partition``."""
     resume = (
         f"some rows may have been sent: with the options {task.resume} the write goes on where it "
         "stopped"
@@ -131,6 +148,8 @@ def send_task(settings: ReadConfig, task: SendTask) -> tuple[str, int]:
             created=task.created,
             encrypted=task.encrypted,
             fresh=task.fresh and not _repeated(),
+            now=now,
+            sleep=sleep,
         )
     return sent.partition, sent.ids
 

@@ -9,6 +9,7 @@
     chunks           what each chunk does, in the order of the log
     commits          what a commit says: what is in the table, given up, stepped over
     cluster_state    topics, ledgers, cursors and transactions; what deletes messages
+    producers        producers' names, deduplication, and when an entry is stored
     admin_rest       the admin REST: a request in, status and JSON out
     expectation      which rows a query has to give, by what was published
 
@@ -35,6 +36,7 @@ from testbed.simulation.evolving_schema import (
 from testbed.simulation.expectation import Expectation, Row, RowKind, expected_rows, published_rows
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
 from testbed.simulation.outages import SERVERS, Outages, bookie_of
+from testbed.simulation.producers import Frame, Incident, IncidentKind, Producers, Reply, Session
 
 __all__ = [
     "HOLD",
@@ -47,14 +49,20 @@ __all__ = [
     "Entry",
     "Expectation",
     "FailureError",
+    "Frame",
     "HostClock",
+    "Incident",
+    "IncidentKind",
     "Ledger",
     "ManagedLedger",
     "Outages",
     "Position",
+    "Producers",
+    "Reply",
     "Row",
     "RowKind",
     "SchemaRegistry",
+    "Session",
     "SimulatedTopic",
     "Trouble",
     "avro_chunks",

@@ -7,6 +7,7 @@ from typing import Any
 
 from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
 from testbed.simulation.ledgers import Ledger, ManagedLedger, Position
+from testbed.simulation.producers import Producers
 
 __all__ = ["AdminRest"]
 
@@ -20,13 +21,15 @@ class AdminRest:
     """``moving`` is told of each move of a cursor before it is done.
 
     ``requests``: how many there were. ``lagging``: the broker that answers ``internal-info`` has
-    not seen yet which ledger was opened last.
+    not seen yet which ledger was opened last. ``producers``: those that deduplication is for, if
+    any come.
     """
 
     def __init__(self, state: ClusterState) -> None:
         self.state = state
         self.requests = 0
         self.lagging = False
+        self.producers: Producers | None = None
         self.moving: Callable[[ManagedLedger, Position], None] = lambda ml, to: None
 
     def answer(self, method: str, path: str, body: Any = None) -> Answer:
@@ -81,6 +84,12 @@ class AdminRest:
         if rest == ["partitions"]:
             topic = self.state.topics.get(f"persistent://{_NAMESPACE}/{name}")
             return 200, {"partitions": topic.count if topic and topic.parts else 0}
+        if rest == ["deduplicationEnabled"] and self.producers is not None:
+            if self.producers.enable(f"persistent://{_NAMESPACE}/{name}"):
+                return 204, None
+            return 405, {"reason": "Topic level policies is disabled"}
+        if rest == ["maxMessageSize"]:
+            return 405, {"reason": "Topic level policies is disabled"}
         ml = self._find(name)
         if ml is None and method == "PUT" and rest[:1] == ["subscription"]:
             ml = self.state.partition(f"persistent://{_NAMESPACE}/{name}")
@@ -95,11 +104,10 @@ class AdminRest:
                 return 200, {"creationDate": ml.created, "ledgers": self._infos(ml)}
             case "GET", ["stats"]:
                 properties = {one: ml.properties.get(one, {}) for one in ml.cursors}
-                return 200, {
-                    "subscriptions": {
-                        name: {"subscriptionProperties": one} for name, one in properties.items()
-                    }
-                }
+                shown = {name: {"subscriptionProperties": one} for name, one in properties.items()}
+                drops = self.producers is not None and self.producers.deduplicates(ml)
+                status = "Enabled" if drops else "Disabled"
+                return 200, {"subscriptions": shown, "deduplicationStatus": status}
             case "GET", ["subscriptions"]:
                 return 200, list(ml.cursors)
             case "PUT", ["unload"]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from testbed.simulation.clock import Clock, HostClock
-from testbed.simulation.entry_bytes import marker_entry, message_entry
+from testbed.simulation.entry_bytes import marker_entry, message_entry, stamped
 from testbed.simulation.evolving_schema import SchemaRegistry
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
 
@@ -34,7 +34,8 @@ class SimulatedTopic:
 
 
 class ClusterState:
-    """``deleted`` is told of each ledger with entries that Pulsar deletes, and why.
+    """``deleted`` is told of each ledger with entries that Pulsar deletes, and why; ``unloaded``
+    of each partition that another broker loads.
 
     ``clock``: the true one; ``brokers_clock``: what brokers stamp with.
     """
@@ -49,6 +50,7 @@ class ClusterState:
         self._since_ms = clock.now_ms
         self.made = 0
         self.deleted: Callable[[ManagedLedger, Ledger, str], None] = lambda ml, ledger, why: None
+        self.unloaded: Callable[[ManagedLedger], None] = lambda ml: None
         self.bookies_down = False
         self._backup: tuple[int, dict[str, dict[int, ManagedLedger]]] | None = None
 
@@ -127,6 +129,7 @@ class ClusterState:
         ml.added, ml.loads = 0, ml.loads + 1
         if self.transactions:
             ml.recovering_ms = self.clock.now_ms + recovery_ms
+        self.unloaded(ml)
 
     def roll(self, ml: ManagedLedger) -> None:
         """The open ledger is full, if it has an entry: the topic stays loaded."""
@@ -176,6 +179,24 @@ class ClusterState:
         if transaction is not None:
             ml.open.setdefault(transaction, position)
         return position
+
+    def store(
+        self,
+        ml: ManagedLedger,
+        data: bytes,
+        values: Sequence[bytes | None],
+        *,
+        producer: str,
+        ids: tuple[int, int],
+    ) -> Position:
+        """Store an entry as a producer has sent it."""
+        now = self.clock.now_ms
+        if self.broker_times:
+            data = stamped(data, self.brokers_clock.now_ms)
+        batch = len(values) > 1
+        return self._append(
+            ml, Entry(data, tuple(values), now, now, batch, producer=producer, ids=ids)
+        )
 
     def end_transaction(self, ml: ManagedLedger, transaction: int, *, commit: bool) -> None:
         """Decide it: a marker in the partition."""

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["marker_entry", "message_entry", "raw_message"]
+__all__ = ["marker_entry", "message_entry", "raw_message", "stamped", "stored_values"]
 
 _FIELDS = {
     "producer_name": 1,
@@ -103,10 +103,59 @@ def marker_entry(kind: int, most: int, least: int, publish_ms: int) -> bytes:
     return _entry(fields, b"", None)
 
 
+def stamped(entry: bytes, broker_ms: int) -> bytes:
+    """An entry behind its broker entry metadata."""
+    times = _proto(1, broker_ms)
+    return b"\x0e\x02" + len(times).to_bytes(4, "big") + times + entry
+
+
+def stored_values(entry: bytes) -> list[bytes | None]:
+    """The messages of an entry as a producer sends it: with a checksum, plain or by zlib."""
+    assert entry[:2] == b"\x0e\x01"
+    size = int.from_bytes(entry[6:10], "big")
+    fields, payload = _fields(entry[10 : 10 + size]), entry[10 + size :]
+    if fields.get(_FIELDS["compression"]):
+        assert fields[_FIELDS["compression"]] == _ZLIB
+        payload = zlib.decompress(payload)
+    count = fields.get(_FIELDS["num_messages_in_batch"])
+    if count is None:
+        return [None if fields.get(_FIELDS["null_value"]) else payload]
+    assert isinstance(count, int)
+    found: list[bytes | None] = []
+    for _ in range(count):
+        behind = 4 + int.from_bytes(payload[:4], "big")
+        single = _fields(payload[4:behind])
+        length = single[3]
+        assert isinstance(length, int)
+        found.append(None if single.get(9) else payload[behind : behind + length])
+        payload = payload[behind + length :]
+    assert not payload
+    return found
+
+
+def _fields(data: bytes) -> dict[int, int | bytes]:
+    """The fields of a protobuf message, by number; of those that are repeated the last one."""
+    found: dict[int, int | bytes] = {}
+    while data:
+        tag, data = _taken(data)
+        value, data = _taken(data)
+        if tag & 7 == 2:
+            found[tag >> 3], data = data[:value], data[value:]
+        else:
+            found[tag >> 3] = value
+    return found
+
+
+def _taken(data: bytes) -> tuple[int, bytes]:
+    value = 0
+    for at, byte in enumerate(data):
+        value |= (byte & 0x7F) << 7 * at
+        if byte < 0x80:
+            return value, data[at + 1 :]
+    raise ValueError("a varint is cut off")
+
+
 def _entry(fields: dict[str, Any], payload: bytes, broker_ms: int | None) -> bytes:
     data = b"".join(_proto(_FIELDS[name], value) for name, value in fields.items())
-    head = b""
-    if broker_ms is not None:
-        times = _proto(1, broker_ms)
-        head = b"\x0e\x02" + len(times).to_bytes(4, "big") + times
-    return head + len(data).to_bytes(4, "big") + data + payload
+    plain = len(data).to_bytes(4, "big") + data + payload
+    return plain if broker_ms is None else stamped(plain, broker_ms)

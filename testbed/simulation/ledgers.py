@@ -17,6 +17,7 @@ class Entry:
 
     ``values``: of its messages; () of a marker. ``batch``: whether they have an index. ``chunk``:
     (uuid, number, of how many). ``broker_ms``: when it was stored, by the true clock.
+    ``producer``, ``ids``: its name, first and last sequence id, if ``Producers`` took it.
     """
 
     data: bytes
@@ -27,6 +28,8 @@ class Entry:
     transaction: int | None = None
     chunk: tuple[bytes, int, int] | None = None
     key: bytes | None = None
+    producer: str = ""
+    ids: tuple[int, int] = (-1, -1)
 
 
 @dataclass(slots=True, eq=False)

@@ -2,6 +2,7 @@
 
     product     the real product, on a simulated Pulsar and storage
     streams     histories with a stream: their steps, and what is checked
+    sinks       histories with writes to a topic
     compacted   histories of a compacted view
     world       one history's world, and what is watched in it all the time
     checks      turns, rounds and queries, each with what is checked of it

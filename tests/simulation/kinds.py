@@ -26,7 +26,7 @@ from tests.simulation.checks import (
 from tests.simulation.product.queries import pin
 from tests.simulation.world import TOPIC, Pinned, World, tries
 
-__all__ = ["KINDS", "Do", "with_part"]
+__all__ = ["KINDS", "MINUTE", "Do", "with_part"]
 
 MINUTE = 60_000
 

@@ -9,19 +9,20 @@ from random import Random
 from tests.simulation.compacted.view_kinds import VIEW_KINDS
 from tests.simulation.kinds import KINDS
 from tests.simulation.recipes import RECIPES, skeleton
+from tests.simulation.sinks.sink_kinds import SINK_KINDS
 from tests.simulation.streams.stream_kinds import STREAM_KINDS
 from tests.simulation.world import Settings, World, new_world
 
 __all__ = ["History", "Step", "draw", "run"]
 
 _WITH_RECIPE = 0.4
-_DO = {name: do for name, (_, do) in KINDS.items()} | STREAM_KINDS | VIEW_KINDS
+_DO = {name: do for name, (_, do) in KINDS.items()} | STREAM_KINDS | VIEW_KINDS | SINK_KINDS
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done (``KINDS``, and those of streams and views), and two numbers that choose what
-    with."""
+    """What is done (``KINDS``, and those of streams, views and writes), and two numbers that choose
+    what with."""
 
     kind: str
     a: int = 0

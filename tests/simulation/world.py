@@ -49,7 +49,7 @@ from tests.simulation.product.clients import SimulatedClients, SimulatedHttp
 from tests.simulation.product.hosts import Host
 from tests.simulation.product.in_thread import threads_replaced
 from tests.simulation.product.log import LogWatch, log_watched
-from tests.simulation.product.portions import small_portions
+from tests.simulation.product.portions import small_portions, small_writes
 from tests.simulation.product.queries import PinnedQuery
 from tests.simulation.product.storage import FileTimes, SimulatedStorage
 from tests.simulation.product.streams import SimulatedStream
@@ -121,6 +121,7 @@ class World:
         self.pinned: list[Pinned] = []
         self.stream: SimulatedStream | None = None
         self.views: list[object] = []
+        self.sinks: object | None = None
         self.foreign = False
         self.expired_before: int | None = None
         self.rounds = 0
@@ -477,7 +478,12 @@ def new_world(settings: Settings) -> Iterator[World]:
     root = _place(os.getpid())
     try:
         world = World(settings, root)
-        with threads_replaced(), log_watched(world.log), small_portions(world.effects):
+        with (
+            threads_replaced(),
+            log_watched(world.log),
+            small_portions(world.effects),
+            small_writes(),
+        ):
             yield world
     finally:
         for one in root.iterdir():

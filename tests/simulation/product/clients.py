@@ -16,8 +16,9 @@ from reader.model import EntryBlock, LedgerMetadata
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
 from reader.storage import Storage
-from testbed.simulation import AdminRest, ClusterState, Effects, FailureError, bookie_of
+from testbed.simulation import AdminRest, ClusterState, Effects, FailureError, Producers, bookie_of
 from tests.simulation.product.broker import SimulatedBroker
+from tests.simulation.product.publisher import SimulatedPublisher
 
 __all__ = ["SimulatedClients", "SimulatedHttp"]
 
@@ -107,7 +108,9 @@ class SimulatedBookies:
 
 
 class SimulatedClients(Clients):
-    """One process's."""
+    """One process's. ``producers``: of the cluster, if anything is written to it."""
+
+    producers: Producers | None = None
 
     def __init__(
         self,
@@ -121,7 +124,9 @@ class SimulatedClients(Clients):
         super().__init__(settings, admin=admin, storage=storage)
         self.state = state
         self._simulated = SimulatedBookies(state, effects, counts)
+        self._effects = effects
         self._broker = SimulatedBroker(state, effects, counts)
+        self._publisher: SimulatedPublisher | None = None
 
     @contextmanager
     def bookies(self) -> Iterator[Any]:
@@ -130,3 +135,22 @@ class SimulatedClients(Clients):
     @contextmanager
     def broker(self) -> Iterator[Any]:
         yield self._broker
+
+    @contextmanager
+    def publisher(self) -> Iterator[Any]:
+        if self._publisher is None:
+            assert self.producers is not None
+            self._publisher = SimulatedPublisher(
+                self.settings.pulsar, self.state, self.producers, self._effects
+            )
+        self._publisher.resume()
+        try:
+            yield self._publisher
+        except Exception:
+            self._publisher.close()
+            raise
+
+    def die(self, *, silent: bool, frames: int) -> None:
+        """The process dies, as ``SimulatedConnections.die`` has it."""
+        if self._publisher is not None:
+            self._publisher.connections.die(silent=silent, frames=frames)

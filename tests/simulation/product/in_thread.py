@@ -72,12 +72,15 @@ def threads_replaced() -> Iterator[None]:
     """While the block runs."""
     with ExitStack() as stack:
         for name in (
+            "reader.plan.completeness.held_tables",
             "reader.plan.snapshot",
+            "reader.sink.writes",
             "offloader.maintenance.vacuum",
             "offloader.schedule.scheduler",
             "offloader.subscription.hold",
         ):
             stack.enter_context(patch(f"{name}.ThreadPoolExecutor", InThreadPool))
-        stack.enter_context(patch("reader.sources.entry_rows.Prefetched", LazyPrefetch))
+        for name in ("reader.scan.row_scan", "reader.sink.staging", "reader.sources.entry_rows"):
+            stack.enter_context(patch(f"{name}.Prefetched", LazyPrefetch))
         stack.enter_context(patch("reader.table.log.in_thread", in_thread))
         yield

@@ -1,9 +1,9 @@
-"""Rows of a block in several portions, any of which may turn out to be unsupported."""
+"""Small portions: rows of a block, any of which may be unsupported, and what a write stages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -12,7 +12,7 @@ from reader.errors import UnsupportedError
 from reader.sources.rows import RowBuilder
 from testbed.simulation import Effects, FailureError
 
-__all__ = ["small_portions"]
+__all__ = ["small_portions", "small_writes"]
 
 _ROWS = 2
 
@@ -34,4 +34,21 @@ def small_portions(effects: Effects) -> Iterator[None]:
         patch("reader.decode.passes.portions.PORTION_ROWS", _ROWS),
         patch("reader.stream.entry_sizes.BATCH_ROWS", _ROWS),
     ):
+        yield
+
+
+@contextmanager
+def small_writes() -> Iterator[None]:
+    """While the block runs, a few rows are several files, runs and pieces of a send window."""
+    sizes = {
+        "reader.sink.staging._INLINE": 150,
+        "reader.sink.staging._HELD": 250,
+        "reader.sink.writes._MOST_INLINE": 200,
+        "reader.sink.writes._MOST_TOGETHER": 150,
+        "reader.pulsar.binary.producer._AT_ONCE": 150,
+        "reader.pulsar.binary.producer._MOST_ENTRIES": 4,
+    }
+    with ExitStack() as stack:
+        for name, size in sizes.items():
+            stack.enter_context(patch(name, size))
         yield
