@@ -39,9 +39,9 @@ STAGING = "~sink"
 ABANDONED_SECONDS = 7 * 86_400
 """Maintenance deletes what is older and was not decided to be sent."""
 
-_INLINE = 64 << 10
+INLINE_BYTES = 64 << 10
 """What a task stages below this travels to the driver, and stands in the manifest."""
-_HELD = 32 << 20
+HELD_BYTES = 32 << 20
 """Bytes that a task holds of all partitions, before they are written as runs."""
 
 
@@ -75,12 +75,12 @@ class StagingWriter:
         self._ids[name] = self._ids.get(name, 0) + entry.ids
         self._held_bytes += sum(map(len, pieces))
         # Never within a message: a run has all of its chunks.
-        if self._held_bytes >= _HELD and entry.messages:
+        if self._held_bytes >= HELD_BYTES and entry.messages:
             self._write()
 
     def finish(self, rows: int) -> StagedFile:
         """All of it is staged."""
-        if self._stream is None and self._held_bytes <= _INLINE:
+        if self._stream is None and self._held_bytes <= INLINE_BYTES:
             inline = b"".join(self._taken())
             return StagedFile("", inline, self._runs, rows, self._schemas)
         self._write()

@@ -30,8 +30,8 @@ from reader.storage import Storage, StoredObject, component
 __all__ = ["NamedWrite", "forget_writes", "has_writes", "unsent_manifests"]
 
 _MANIFEST = re.compile(r".*/([0-9]{20})\.manifest")
-_MOST_INLINE = 1 << 20
-_MOST_TOGETHER = 32 << 20
+MANIFEST_INLINE_BYTES = 1 << 20
+RUN_BYTES = 32 << 20
 _PARALLEL_REQUESTS = 8
 _MARGIN_SECONDS = 86_400
 """Between a look at what is staged and the manifest that keeps it."""
@@ -240,7 +240,7 @@ class NamedWrite:
 
     def _in_files(self, staged: Sequence[StagedFile]) -> Sequence[StagedFile]:
         """What many tasks have inline is a file: a manifest and its tasks stay small."""
-        if sum(len(one.inline) for one in staged) <= _MOST_INLINE:
+        if sum(len(one.inline) for one in staged) <= MANIFEST_INLINE_BYTES:
             return staged
         path = f"{self._directory}/{uuid.uuid4().hex}.entries"
         data = bytearray()
@@ -250,7 +250,7 @@ class NamedWrite:
         def place(one: StagedFile) -> int:
             nonlocal held
             held += len(one.inline)
-            return -1 if one.path else held // _MOST_TOGETHER
+            return -1 if one.path else held // RUN_BYTES
 
         for number, some in groupby(staged, place):
             group = list(some)

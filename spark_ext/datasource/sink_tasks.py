@@ -147,7 +147,7 @@ def send_task(
             decided=task.decided,
             created=task.created,
             encrypted=task.encrypted,
-            fresh=task.fresh and not _repeated(),
+            fresh=task.fresh and not is_retry(),
             now=now,
             sleep=sleep,
         )
@@ -176,7 +176,8 @@ def _hinted(more: str) -> Iterator[None]:
         raise
 
 
-def _repeated() -> bool:
+def is_retry() -> bool:
+    """Return whether this is not the first attempt of the running task."""
     context = TaskContext.get()
     return context is not None and context.attemptNumber() > 0
 

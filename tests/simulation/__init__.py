@@ -10,7 +10,8 @@
     recipes     what has to come in order for something rare to be tried
     steps       the steps of a history, drawn from a seed
     shrinking   a failing history made as short as it gets
-    run         many histories in several processes
+    run         many histories, in one process or several
+    histories   the kinds of histories, and how many of each the tests run
 
 The Pulsar is ``testbed.simulation``, as is the list that all is compared with.
 """

@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.simulation.compacted.view_histories import draw_view
+from tests.simulation.histories import HISTORIES
 from tests.simulation.liveness.run import late_topics
 from tests.simulation.run import run_many, shortest
-from tests.simulation.sinks.sink_histories import draw_sink
-from tests.simulation.steps import draw
-from tests.simulation.streams.stream_histories import draw_stream
 
 
 def main() -> None:
@@ -20,13 +17,11 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--failures", type=int, default=5, help="end after so many")
     parser.add_argument("--without", default="", help="kinds of steps, separated by commas")
-    parser.add_argument("--streams", action="store_true", help="histories with a stream")
-    parser.add_argument("--sinks", action="store_true", help="histories with writes to a topic")
-    parser.add_argument("--views", action="store_true", help="histories of a compacted view")
+    for kind in HISTORIES:
+        parser.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind)
     parser.add_argument("--liveness", action="store_true", help="of the scheduler alone")
     options = parser.parse_args()
-    drawn = draw_stream if options.streams else draw_view if options.views else draw
-    drawn = draw_sink if options.sinks else drawn
+    drawn = HISTORIES[options.kind or "world"].draw
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

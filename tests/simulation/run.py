@@ -1,11 +1,12 @@
-"""Many histories in several processes: how many were run, and which failed."""
+"""Many histories, in this process or in several: how many were run, and which failed."""
 
 from __future__ import annotations
 
 import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,7 +16,7 @@ from tests.simulation.world import Settings, World
 
 Draw = Callable[[int, frozenset[str]], History]
 
-__all__ = ["Report", "check", "failure_of", "run_many"]
+__all__ = ["Draw", "Report", "check", "failure_of", "run_many", "shortest"]
 
 
 @dataclass(slots=True)
@@ -63,8 +64,12 @@ def run_many(
     some failures."""
     report, began = Report(), time.monotonic()
     work = partial(_one, drawn=drawn, without=frozenset(without))
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for seed, found, steps in pool.imap_unordered(work, seeds, chunksize=20):
+    with ExitStack() as stack:
+        done: Iterator[tuple[int, str, dict[str, int]]] = map(work, seeds)
+        if processes > 1:  # each takes longer to start than a hundred histories
+            pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(processes))
+            done = pool.imap_unordered(work, seeds, chunksize=20)
+        for seed, found, steps in done:
             report.histories += 1
             report.steps.update(steps)
             if found:

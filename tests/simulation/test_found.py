@@ -230,3 +230,16 @@ def test_messages_of_ledgers_that_are_decoded_together_are_as_old_as_their_own_l
         Step("between", 281, 125),
         Step("settle"),
     )
+
+
+def test_a_refused_entry_is_not_believed_once_those_behind_it_were_consumed() -> None:
+    """Seed 80042: the broker's word counted for what the target had deleted."""
+    check(
+        Settings(wildcard=False, broker_times=False),
+        Step("sink_incident", 241, 615),
+        Step("sink", 0, 274),
+        Step("sink_meet", 0, 837),
+        Step("seal"),
+        Step("sink_trim"),
+        Step("sink", 0, 125),
+    )

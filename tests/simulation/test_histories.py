@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.run import Report, run_many, shortest
+from tests.simulation.histories import HISTORIES
+from tests.simulation.run import run_many, shortest
 from tests.simulation.shrinking import as_test, shrink
 from tests.simulation.steps import History, Step, draw
 from tests.simulation.world import Settings
-
-_SEED = 1_000_000
 
 
 def test_a_failing_history_is_made_shorter_and_told_as_a_test() -> None:
@@ -30,20 +29,24 @@ def test_a_seed_has_one_history() -> None:
     assert {step.kind for step in draw(5, frozenset(["query"])).steps} >= {"settle"}
 
 
-def _run(histories: int) -> Report:
-    report = run_many(range(_SEED, _SEED + histories), most_failures=3)
-    print(report.text())
-    short = [shortest(seed) for seed in sorted(report.failed)[:1]]
-    assert not report.failed, "\n".join([str(report.failed), *short])
-    return report
+@pytest.mark.parametrize("kind", HISTORIES)
+def test_some_histories(kind: str) -> None:
+    _run(kind, HISTORIES[kind].some, processes=1)
 
 
-def test_some_histories() -> None:
-    assert _run(150).steps.total() > 2000
-
-
-@pytest.mark.long
 @pytest.mark.nightly
-@pytest.mark.timeout(900)
-def test_many_histories() -> None:
-    _run(1_500)
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", HISTORIES)
+def test_many_histories(kind: str) -> None:
+    _run(kind, 1_500, processes=2)
+
+
+def _run(kind: str, count: int, processes: int) -> None:
+    drawn = HISTORIES[kind]
+    seeds = range(drawn.seed, drawn.seed + count)
+    report = run_many(seeds, drawn=drawn.draw, processes=processes, most_failures=3)
+    print(report.text())
+    short = [shortest(seed, drawn=drawn.draw) for seed in sorted(report.failed)[:1]]
+    assert not report.failed, "\n".join([str(report.failed), *short])
+    assert report.histories == count
+    assert report.steps.total() > 5 * count

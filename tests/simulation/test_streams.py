@@ -4,31 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.run import check, failure_of, run_many, shortest
+from tests.simulation.run import check
 from tests.simulation.steps import Step, do
-from tests.simulation.streams.stream_histories import draw_stream
 from tests.simulation.world import Settings, new_world
 
-_SEED = 3_000_000
 _BEGIN = Step("stream")
 _BEGIN_LATEST = [Step("stream", 0, 3)]
 _DRAIN = Step("stream", 0, 10)
-
-
-def test_some_histories() -> None:
-    """In this process: others take longer to start than so few histories."""
-    found = {seed: failure_of(draw_stream(seed)) for seed in range(_SEED, _SEED + 20)}
-    assert not any(found.values()), found
-
-
-@pytest.mark.long
-@pytest.mark.nightly
-@pytest.mark.timeout(900)
-def test_many_histories() -> None:
-    report = run_many(range(_SEED, _SEED + 1_500), drawn=draw_stream, most_failures=3)
-    print(report.text())
-    short = [shortest(seed, drawn=draw_stream) for seed in sorted(report.failed)[:1]]
-    assert not report.failed, "\n".join([str(report.failed), *short])
 
 
 def test_one_message_from_the_future_leaves_the_backlog_where_it_is() -> None:

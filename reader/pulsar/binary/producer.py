@@ -1,6 +1,6 @@
 """A producer of one partition: entries out, in order; receipts in.
 
-Several may be under way: as many as ``_MOST_ENTRIES`` and ``_MOST_BYTES`` permit, the send window.
+Several may be under way: as many as ``WINDOW_ENTRIES`` and ``_MOST_BYTES`` permit, the send window.
 Receipts are read where the window is full, and at the end.
 """
 
@@ -23,9 +23,9 @@ from reader.pulsar.binary.replies import Failed, ProducerClosed, ProducerOpen, R
 
 __all__ = ["OutgoingEntry", "Producer", "producer_error"]
 
-_MOST_ENTRIES = 1000
+WINDOW_ENTRIES = 1000
 _MOST_BYTES = 32 << 20
-_AT_ONCE = 1 << 20
+SEND_BYTES = 1 << 20
 """Bytes of entries that are written to the socket together."""
 _QUOTA = (7, 8)  # ProducerBlockedQuotaExceededError, …Exception
 _UNSURE, _TERMINATED, _BUSY, _INCOMPATIBLE, _NOT_ALLOWED, _FENCED = 2, 15, 16, 18, 22, 25
@@ -124,7 +124,7 @@ class Producer:
         self._window[entry.sequence] = (entry.highest, size)
         self._window_bytes += size
         while len(self._window) > 1 and (
-            len(self._window) > _MOST_ENTRIES or self._window_bytes > _MOST_BYTES
+            len(self._window) > WINDOW_ENTRIES or self._window_bytes > _MOST_BYTES
         ):
             self._write()
             self._take_receipts()
@@ -144,7 +144,7 @@ class Producer:
         )
         self._pieces += (framed + _MAGIC + checksum.to_bytes(4, "big") + head, entry.payload)
         self._pieces_bytes += size
-        if self._pieces_bytes >= _AT_ONCE:
+        if self._pieces_bytes >= SEND_BYTES:
             self._write()
             self.connection.poll(0.0)
             self._confirm()

@@ -5,6 +5,7 @@ from tests.mutations.mutation import Mutation
 __all__ = ["MUTATIONS"]
 
 _STREAMS = "tests/simulation/test_streams.py"
+_HISTORIES = "tests/simulation/test_histories.py"
 _LIMITS = "tests/unit/stream/test_limits.py"
 
 MUTATIONS = (
@@ -41,7 +42,7 @@ MUTATIONS = (
         "if since.at < found[0] and since.expired != found:",
         "if since.at.ledger <= found[0].ledger and since.expired != found:",
         "a stream of an idle partition stops for good once rows expired that it had read",
-        (_STREAMS,),
+        (_STREAMS, _HISTORIES),
     ),
     Mutation(
         "deleted-ledger-passed-over",
@@ -49,7 +50,7 @@ MUTATIONS = (
         "elif not self._is_there(listing, table, since.at.ledger):",
         "elif table is None and not self._is_there(listing, table, since.at.ledger):",
         "a stream goes on behind deleted messages without a word",
-        (_STREAMS,),
+        (_STREAMS, _HISTORIES),
     ),
     Mutation(
         "first-messages-of-an-empty-partition",
@@ -57,7 +58,7 @@ MUTATIONS = (
         "if missing(listing, table) > since.missing:",
         "if missing(listing, table) < since.missing:",
         "a stream that began on an empty topic misses its first messages without a word",
-        (_STREAMS,),
+        (_STREAMS, _HISTORIES),
     ),
     Mutation(
         "losses-of-long-ago-forgotten",

@@ -208,7 +208,7 @@ class SimulatedDriver:
         executor = self.executor
         with (
             patch.object(sink_tasks, "process_clients", lambda settings: executor),
-            patch.object(sink_tasks, "_repeated", lambda: attempt > 0),
+            patch.object(sink_tasks, "is_retry", lambda: attempt > 0),
         ):
             yield
 

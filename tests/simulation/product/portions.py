@@ -41,12 +41,12 @@ def small_portions(effects: Effects) -> Iterator[None]:
 def small_writes() -> Iterator[None]:
     """While the block runs, a few rows are several files, runs and pieces of a send window."""
     sizes = {
-        "reader.sink.staging._INLINE": 150,
-        "reader.sink.staging._HELD": 250,
-        "reader.sink.writes._MOST_INLINE": 200,
-        "reader.sink.writes._MOST_TOGETHER": 150,
-        "reader.pulsar.binary.producer._AT_ONCE": 150,
-        "reader.pulsar.binary.producer._MOST_ENTRIES": 4,
+        "reader.sink.staging.INLINE_BYTES": 150,
+        "reader.sink.staging.HELD_BYTES": 250,
+        "reader.sink.writes.MANIFEST_INLINE_BYTES": 200,
+        "reader.sink.writes.RUN_BYTES": 150,
+        "reader.pulsar.binary.producer.SEND_BYTES": 150,
+        "reader.pulsar.binary.producer.WINDOW_ENTRIES": 4,
     }
     with ExitStack() as stack:
         for name, size in sizes.items():

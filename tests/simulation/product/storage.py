@@ -175,7 +175,8 @@ class _Files(pafs.FileSystemHandler):  # type: ignore[misc]
         with store_effect(self._effects, "write file"):
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._times.written(path)
-            return pa.PythonFile(Path(path).open("wb"), mode="w")
+            Path(path).touch()
+        return pa.PythonFile(Path(path).open("wb"), mode="w")
 
     def open_append_stream(self, path: str, metadata: Any) -> Any:
         raise NotImplementedError

@@ -32,6 +32,7 @@ def check_rows(world: World, sinks: SinkWorld) -> None:
     counts: Counter[_Row] = Counter()
     there: dict[tuple[str, int], set[int]] = defaultdict(set)
     for ml in sinks.lives():
+        here: dict[tuple[str, int], set[int]] = defaultdict(set)
         last: dict[str, tuple[int, int, int]] = {}
         for row in _stored(ml):
             run, number = row
@@ -43,6 +44,7 @@ def check_rows(world: World, sinks: SinkWorld) -> None:
             found = sinks.versions[app, of]
             if found.attempts[attempt].exact:
                 there[app, of].add(attempt)
+                here[app, of].add(attempt)
             if found.loose or _is_doubtful(sinks, found) or _is_decided_twice(sinks, app, found):
                 continue
             at = of, task, number
@@ -51,27 +53,42 @@ def check_rows(world: World, sinks: SinkWorld) -> None:
                 last.get(app, (-1, -1, -1)) < at, f"row {at} of {app} comes behind {last.get(app)}"
             )
             last[app] = at
+        for (app, number), attempts in here.items():
+            _require_one(world, sinks, app, number, attempts)
     for (app, number), version in sinks.versions.items():
-        what = f"{app} {number}"
-        several = len(there[app, number]) > 1 and not _is_decided_twice(sinks, app, version)
-        world.require(not several, f"rows of several attempts of {what} are there")
+        # Once a manifest is lost, a partition of which it had no rows takes those of another
+        # attempt, before the next partition refuses them.
+        if not sinks.happened(version, "restored"):
+            _require_one(world, sinks, app, number, there[app, number])
         if version.done:
-            _check_done(world, what, version, there[app, number], counts)
+            _check_done(world, sinks, f"{app} {number}", version, there[app, number], counts)
+
+
+def _require_one(world: World, sinks: SinkWorld, app: str, number: int, attempts: set[int]) -> None:
+    several = len(attempts) > 1
+    if several and not _is_decided_twice(sinks, app, sinks.versions[app, number]):
+        world.require(False, f"rows of several attempts of {app} {number} are there")
 
 
 def _check_done(
-    world: World, what: str, version: Version, there: set[int], counts: Counter[_Row]
+    world: World,
+    sinks: SinkWorld,
+    what: str,
+    version: Version,
+    there: set[int],
+    counts: Counter[_Row],
 ) -> None:
     if version.loose:
         whole = any(_missing(one, counts) == 0 for one in version.attempts)
         world.require(whole, f"rows of {what} are missing, which was sent at least once")
         return
-    if there:
+    has_none = any(not any(run.keys for run in one.runs) for one in version.attempts)
+    if not there:
+        world.require(has_none, f"all rows of {what} are missing")
+    elif not (has_none and sinks.happened(version, "restored")):
+        # Without rows no broker is asked: nobody notices that a manifest is lost.
         missing = min(_missing(version.attempts[one], counts) for one in there)
         world.require(missing == 0, f"{missing} rows of {what} are missing")
-        return
-    has_none = any(not any(run.keys for run in one.runs) for one in version.attempts)
-    world.require(has_none, f"all rows of {what} are missing")
 
 
 def _missing(attempt: Attempt, counts: Counter[_Row]) -> int:
