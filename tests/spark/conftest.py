@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import pytest
 from pyspark.sql import DataFrame
 
+from offloader.config import Config
 from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
+from tests.contract.against_java import offload_in_thread
 
 ORDER = {
     "type": "record",
@@ -46,7 +48,8 @@ class Orders:
 
 
 @pytest.fixture(scope="session")
-def orders(cluster: Cluster, admin: Admin, offload: Callable[[str], None]) -> Orders:
+def orders(cluster: Cluster, admin: Admin, lake_config: Config) -> Orders:
+    """Offload without Spark: shells and servers have a JVM of their own."""
     namespace = f"public/spark-{uuid.uuid4().hex[:8]}"
     admin.create_namespace(namespace)
     topic = admin.create_topic(f"{namespace}/orders", partitions=2)
@@ -59,7 +62,7 @@ def orders(cluster: Cluster, admin: Admin, offload: Callable[[str], None]) -> Or
 
     send(0, COLD)
     admin.seal(topic)
-    offload(topic)
+    offload_in_thread(lake_config, topic)
     send(COLD, SEALED)
     admin.seal(topic)
     send(COLD + SEALED, OPEN)

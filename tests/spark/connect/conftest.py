@@ -1,4 +1,4 @@
-"""One server for the folder, and a client of each module."""
+"""One server and one client for the folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.running import Settings
 _ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a Connect server, started with what ``spark_ext.session.conf`` prints."""
     folder = tmp_path_factory.mktemp("connect")
@@ -35,6 +35,7 @@ def server(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFactory) -
         "spark.connect.grpc.binding.port": port,
         "spark.driver.memory": "1500m",
         "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.shuffle.partitions": 2,  # a stream has so many state stores
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
     }
     name = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -42,7 +43,7 @@ def server(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFactory) -
         yield f"sc://127.0.0.1:{port}"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def client(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A client on a machine without Java."""
     environment = {
