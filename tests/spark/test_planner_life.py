@@ -16,8 +16,9 @@ from array import array
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -32,14 +33,14 @@ from tests.spark.conftest import TOTAL, Orders
 T = TypeVar("T")
 
 Values = Callable[[str], list[tuple[object, ...]]]
-Elsewhere = Callable[[dict[str, str]], SparkSession]
+Elsewhere = Callable[[dict[str, Any]], SparkSession]
 
 
 @pytest.fixture
 def elsewhere(lake: PulsarLake) -> Elsewhere:
     """A session whose catalog has other settings of Pulsar."""
 
-    def make(pulsar: dict[str, str]) -> SparkSession:
+    def make(pulsar: dict[str, Any]) -> SparkSession:
         other = lake.config.pulsar.model_copy(update=pulsar)
         return build_session(lake.config.model_copy(update={"pulsar": other}))
 
@@ -167,10 +168,9 @@ def test_of_the_planner(elsewhere: Elsewhere) -> None:
     assert error.hint == "check pulsar.admin_url and that the broker runs"
 
 
-@pytest.mark.long
 def test_of_a_task(orders: Orders, elsewhere: Elsewhere) -> None:
     """A task that only has the broker, which is not there."""
-    other = elsewhere({"service_url": "pulsar://127.0.0.1:9"})
+    other = elsewhere({"service_url": "pulsar://127.0.0.1:9", "timeout": timedelta(seconds=10)})
     name = f"pulsar.`{orders.namespace}`.`orders$tiers=broker`"
     error = failure(lambda: other.sql(f"SELECT max(id) FROM {name}").collect())
     assert type(error) is UnavailableError

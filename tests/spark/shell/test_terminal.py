@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from offloader.cli.app import app
+from spark_ext import PulsarLake
 from testbed.cluster import Cluster
 from testbed.s3 import S3
 from testbed.usage import descendants
@@ -22,6 +25,7 @@ from tests.support.terminal import CTRL_C, CTRL_D, TAB, Terminal
 
 PROMPT = "pulsar-lake>"
 ROWS = r"\(\d+ rows?, [\d.]+ s\)"
+ROWS_OF_FILE = 400_000
 STARTING = 400  # seconds: Spark on a busy machine
 COMMAND = [sys.executable, "-c", "from offloader.cli.app import main; main()", "sql"]
 
@@ -92,12 +96,14 @@ def completed(shell: Terminal, text: str, pattern: str) -> None:
     insisted(shell, TAB, pattern, (15, 15, 60))
 
 
+@pytest.mark.journey
 def test_a_statement_of_several_lines(shell: Terminal, orders: Orders) -> None:
     shell.press("SELECT count(*) AS n, sum(id)\r")
     shell.expect(r"\.\.>")
     assert f"{TOTAL}   {sum(range(TOTAL))}\n" in asked(shell, f"FROM {orders.table};")
 
 
+@pytest.mark.journey
 def test_tab_completes_namespaces_topics_and_columns(shell: Terminal, orders: Orders) -> None:
     namespace = orders.namespace
     completed(shell, f"SELECT count(*) FROM pulsar.{namespace[:-4]}", f"`{namespace}`")
@@ -117,6 +123,7 @@ def test_topics_and_columns_are_listed(shell: Terminal, orders: Orders) -> None:
     shell.expect(orders.namespace)
 
 
+@pytest.mark.journey
 def test_ctrl_c_ends_the_statement_and_not_the_shell(shell: Terminal) -> None:
     shell.press("SELECT count(*) FROM range(1000000000000000);\r")
     shell.expect(r"of \d+ tasks · \d+ s", 60)  # it runs, and says how far it is
@@ -128,6 +135,7 @@ def test_ctrl_c_ends_the_statement_and_not_the_shell(shell: Terminal) -> None:
     assert "\n7\n" in asked(shell, "SELECT 3 + 4 AS x;")
 
 
+@pytest.mark.journey
 def test_an_error_is_one_line_and_the_shell_goes_on(shell: Terminal, orders: Orders) -> None:
     shell.press(f"SELECT nope FROM {orders.table};\r")
     assert "UNRESOLVED_COLUMN" in shell.expect(r"error: [^\n]*\n", 60)
@@ -136,6 +144,7 @@ def test_an_error_is_one_line_and_the_shell_goes_on(shell: Terminal, orders: Ord
     asked(shell, "SELECT 1 AS x;")
 
 
+@pytest.mark.journey
 def test_a_result_goes_to_a_parquet_file(shell: Terminal, orders: Orders, tmp_path: Path) -> None:
     path = tmp_path / "out.parquet"
     shell.press(f"\\o {path}\r")
@@ -181,6 +190,7 @@ def test_a_jvm_that_dies_is_followed_by_another(shell: Terminal) -> None:
     assert "Traceback" not in shell.text
 
 
+@pytest.mark.journey
 def test_ctrl_d_leaves_and_the_history_stays(shell: Terminal, settings: Settings) -> None:
     asked(shell, "SELECT 1 AS x;")
     shell.expect(PROMPT)
@@ -204,19 +214,6 @@ def test_a_terminal_that_closes_ends_it_quietly(settings: Settings) -> None:
         assert "Traceback" not in opened.text
 
 
-def script(settings: Settings, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Its statements are standard input."""
-    return subprocess.run(
-        [*COMMAND, *arguments, "--config", str(settings.path)],
-        input=text,
-        env=environment(settings),
-        capture_output=True,
-        text=True,
-        timeout=STARTING,
-        check=False,
-    )
-
-
 def test_statements_of_a_file_end_at_the_first_error(
     settings: Settings, orders: Orders, tmp_path: Path
 ) -> None:
@@ -226,7 +223,14 @@ def test_statements_of_a_file_end_at_the_first_error(
         f"CREATE TEMPORARY VIEW some AS SELECT id FROM {orders.table} WHERE id < 2;\n"
         "SELECT id, ';' AS mark FROM some\n ORDER BY id; SELECT nope FROM some;\nSELECT 4;\n"
     )
-    done = script(settings, "", "-f", str(file), "--format", "json")
+    done = subprocess.run(
+        [*COMMAND, "-f", str(file), "--format", "json", "--config", str(settings.path)],
+        env=environment(settings),
+        capture_output=True,
+        text=True,
+        timeout=STARTING,
+        check=False,
+    )
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {file}:6: [UNRESOLVED_COLUMN")
     assert done.stderr.count("\n") == 1
@@ -238,11 +242,16 @@ def test_statements_of_a_file_end_at_the_first_error(
     ]
 
 
-def test_statements_of_standard_input_go_to_a_file(settings: Settings, tmp_path: Path) -> None:
+def test_statements_of_standard_input_go_to_a_file(
+    lake: PulsarLake, settings: Settings, tmp_path: Path
+) -> None:
+    """By the Spark of this process: the command stops what it has started, and nothing else."""
     path = tmp_path / "out.parquet"
-    text = "SELECT id, repeat('x', 50) AS text FROM range(0, 2000000, 1, 7)"
-    done = script(settings, text, "--output", str(path))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert pq.ParquetFile(path).num_row_groups > 10, "written as it came"
+    text = f"SELECT id, repeat('x', 50) AS text FROM range(0, {ROWS_OF_FILE}, 1, 7)"
+    arguments = ["sql", "--output", str(path), "--config", str(settings.path)]
+    done = CliRunner().invoke(app, arguments, input=text)
+    assert (done.exit_code, done.output) == (0, "")
+    assert lake.spark.range(1).count() == 1
+    assert pq.ParquetFile(path).num_row_groups > 1, "written as it came"
     found = pq.read_table(path, columns=["id"]).column("id")
-    assert found.to_pylist() == list(range(2_000_000))
+    assert found.to_pylist() == list(range(ROWS_OF_FILE))
