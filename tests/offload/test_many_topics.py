@@ -28,8 +28,7 @@ from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import Message, publish
-from testbed.s3 import S3
-from tests.support.running import Settings, Start, check_nothing_lost
+from tests.support.running import check_nothing_lost
 
 Serve = Callable[..., AbstractContextManager[Daemon]]
 
@@ -207,27 +206,3 @@ def test_open_ledgers_are_rolled_over(
         wait_until("both partitions", lambda: rows() == len(sent), timeout=180)
     ledgers = [admin.ledgers(one) for one in admin.partitions(topic.full_name)]
     assert all(len(those) <= 2 for those in ledgers), "an empty ledger is not rolled over"
-
-
-@pytest.mark.long
-@pytest.mark.timeout(300)
-def test_a_request_beside_a_daemon(
-    cluster: Cluster, admin: Admin, s3: S3, namespace: str, tmp_path: Path, start: Start
-) -> None:
-    """``offload TOPIC --once --now`` in its own process, while a daemon serves the same topic."""
-    topic = Topic.parse(f"{namespace}/orders")
-    admin.create_topic(topic.full_name, 2)
-    settings = Settings(
-        tmp_path, cluster, f"{s3.uri}/{namespace}", s3.storage_options, max_age="0s"
-    )
-    daemon = start(settings, "offload", f"{namespace}/*")
-    sent = send(cluster, topic, 100)
-    admin.seal(topic.full_name)
-    run = start(settings, "offload", topic.local_name, "--once", "--now")
-    assert run.code() == 0, run.err
-    assert check_nothing_lost(settings.storage, admin, topic, sent) == len(sent)
-    daemon.wait_for("status page at ")  # it has begun
-    assert daemon.running
-    daemon.interrupt()
-    assert daemon.code(120) == 0, daemon.err
-    assert "error" not in daemon.err + run.err

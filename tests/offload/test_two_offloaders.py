@@ -123,9 +123,6 @@ def test_two_daemons_side_by_side(
     urls = [url_of(run) for run in runs]
     for url in urls:  # each has seen the topic before it has a table
         row_once(url, topic, lambda row: row["lag"]["ledgers"] == 0)
-    for _ in range(6):
-        sent += seal(cluster, admin, topic)
-        time.sleep(2)
 
     def seen_all(rows: dict[int, int]) -> bool:
         return sum(rows.values()) == len(sent)
@@ -135,6 +132,9 @@ def test_two_daemons_side_by_side(
         commits = httpx.get(f"{url}api/commits", timeout=60).json()["commits"]
         return {one["version"]: one["rows"] for one in commits}
 
+    for step in range(5):  # both find each of them due, and one has seen the last commit first
+        sent += seal(cluster, admin, topic)
+        wait_until("the commit", partial(lambda url: seen_all(feed(url)), urls[step % 2]), 180)
     for url in urls:
         wait_until("the commits of both", partial(lambda url: seen_all(feed(url)), url), 180)
         row_once(url, topic, lambda row: row["lag"]["ledgers"] == 0)
