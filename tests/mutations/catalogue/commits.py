@@ -4,7 +4,7 @@ from tests.mutations.mutation import Mutation
 
 __all__ = ["MUTATIONS"]
 
-_COMMIT = "tests/offload/test_commit.py"
+_COMMIT = "tests/maintenance/test_commit.py"
 
 MUTATIONS = (
     Mutation(
@@ -13,7 +13,7 @@ MUTATIONS = (
         "if found != step.before:",
         "if found < step.before:",
         "two offloaders that converted the same ledger both commit: each row is there twice",
-        (f"{_COMMIT}::test_two_plans_from_one_version_never_both_commit[disk]",),
+        (f"{_COMMIT}::test_two_plans_from_one_version_never_both_commit[directory]",),
     ),
     Mutation(
         "commit-on-another-lookback",
@@ -30,7 +30,7 @@ MUTATIONS = (
         "if recorded and not addition.cluster:",
         "messages of two clusters in one table, the ledgers of the second taken for those of the "
         "first",
-        (f"{_COMMIT}::test_another_clusters_table_is_refused[disk]",),
+        (f"{_COMMIT}::test_another_clusters_table_is_refused[directory]",),
     ),
     Mutation(
         "own-commit-not-known-by-its-id",
@@ -40,9 +40,9 @@ MUTATIONS = (
         "a commit whose answer was lost is taken for another offloader's: its work is done again",
         (
             f"{_COMMIT}::"
-            "test_a_commit_that_landed_is_known_by_its_id_when_its_files_are_compacted_away[disk]",
+            "test_a_commit_that_landed_is_known_by_its_id_when_its_files_are_compacted_away[directory]",
         ),
-        ("tests/offload/test_commit_faults.py::test_ledgers_without_rows_are_known_again_too",),
+        ("tests/maintenance/test_commit_faults.py::test_ledgers_without_rows_are_known_again_too",),
     ),
     Mutation(
         "commit-without-exclusive-put",
@@ -59,7 +59,7 @@ MUTATIONS = (
         "if failure is None and table is not None and (found := landed(table, seen)):",
         "a commit that the store applied and answered with 500 counts as failed",
         ("tests/unit/table/test_commit_errors.py",),
-        ("tests/offload/test_commit_faults.py::test_a_put_that_seems_to_fail",),
+        ("tests/maintenance/test_commit_faults.py::test_a_put_that_seems_to_fail",),
     ),
     Mutation(
         "commit-never-tried-again",
@@ -67,7 +67,7 @@ MUTATIONS = (
         "if moved > retries.moved or unmoved >= retries.unmoved:",
         "if moved or unmoved:",
         "a compaction at the same time, or one 503 of the store, fails the turn of a topic",
-        (f"{_COMMIT}::test_compaction_and_new_columns_in_between_do_not_matter[disk]",),
+        (f"{_COMMIT}::test_compaction_and_new_columns_in_between_do_not_matter[directory]",),
     ),
     Mutation(
         "file-age-in-other-units",
@@ -83,7 +83,7 @@ MUTATIONS = (
         "gone = replacement.removes.keys() - table.paths()",
         "gone = replacement.removes.keys() - table.paths() - replacement.removes.keys()",
         "two maintainers compact the same files: each of their rows is there twice",
-        ("tests/maintenance/test_maintenance.py::test_of_two_maintainers_one_wins[disk]",),
+        ("tests/maintenance/test_maintenance.py::test_of_two_maintainers_one_wins[directory]",),
     ),
     Mutation(
         "foreign-commit-since-the-plan",
