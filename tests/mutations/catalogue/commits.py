@@ -30,7 +30,7 @@ MUTATIONS = (
         "if recorded and not addition.cluster:",
         "messages of two clusters in one table, the ledgers of the second taken for those of the "
         "first",
-        (f"{_COMMIT}::test_another_clusters_table_is_refused[directory]",),
+        (f"{_COMMIT}::test_another_clusters_table_is_refused",),
     ),
     Mutation(
         "own-commit-not-known-by-its-id",
@@ -40,7 +40,7 @@ MUTATIONS = (
         "a commit whose answer was lost is taken for another offloader's: its work is done again",
         (
             f"{_COMMIT}::"
-            "test_a_commit_that_landed_is_known_by_its_id_when_its_files_are_compacted_away[directory]",
+            "test_a_commit_that_landed_is_known_by_its_id_when_its_files_are_compacted_away",
         ),
         ("tests/maintenance/test_commit_faults.py::test_ledgers_without_rows_are_known_again_too",),
     ),
@@ -75,7 +75,7 @@ MUTATIONS = (
         "if one.modified and age > limit_ms:",
         "if one.modified and age > limit_ms * 1000:",
         "a commit names a file that vacuum has deleted: the table cannot be read",
-        (f"{_COMMIT}::test_each_attempt_looks_how_old_the_files_are[disk-24]",),
+        (f"{_COMMIT}::test_each_attempt_looks_how_old_the_files_are[24]",),
     ),
     Mutation(
         "replaced-files-not-missed",
