@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.unit.repository.tree import ROOT, contents_of, python_files
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RUNTIME = ("reader", "spark_ext", "offloader")
 DEVELOPMENT = ("testbed", "tests", "benchmarks", "demo")
@@ -37,20 +38,20 @@ EXTRAS = {
 def imported(folder: str) -> Iterator[tuple[str, str]]:
     """(top-level module, who imports it) of all that is neither ours nor Python's."""
     known = {*sys.stdlib_module_names, *RUNTIME, *DEVELOPMENT}
-    for file in (ROOT / folder).rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            found = []
-            if isinstance(node, ast.Import):
-                found = [one.name for one in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found = [node.module]
-            for one in found:
-                if (top := one.split(".")[0]) not in known:
-                    yield top, str(file.relative_to(ROOT))
+    for file in python_files(folder):
+        contents = contents_of(file)
+        for module in (*contents.imports, *(module for module, _ in contents.imports_from)):
+            if (top := module.split(".")[0]) not in known:
+                yield top, str(file.relative_to(ROOT))
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return packages_distributions()
 
 
 def undeclared(folder: str, declared: set[str]) -> dict[str, str]:
-    of = packages_distributions()
+    of = _distributions()
     return {
         module: by
         for module, by in imported(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import configparser
 import re
 from collections import Counter
@@ -15,6 +14,7 @@ from tests.unit.repository.tree import (
     PRODUCT,
     ROOT,
     ROOTS,
+    contents_of,
     docstring,
     imports_of,
     listed_in,
@@ -24,7 +24,6 @@ from tests.unit.repository.tree import (
     packages,
     python_files,
     sources,
-    tree_of,
 )
 
 LONGEST = 500
@@ -160,23 +159,17 @@ _PATCHED = re.compile(r"^(?:reader|spark_ext|offloader)(?:\.\w+)*\._\w+")
 
 def _private_names(file: Path) -> Iterator[str]:
     """Private names of other modules that a file imports, or patches by a string."""
-    for node in ast.walk(tree_of(file)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ROOTS:
-            yield from (alias.name for alias in node.names if _is_private(alias.name))
-        elif isinstance(node, ast.Call) and _called(node) in ("setattr", "delattr", "object"):
-            names = [one.value for one in node.args if isinstance(one, ast.Constant)]
-            yield from (one for one in names if isinstance(one, str) and _is_private(one))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from _PATCHED.findall(node.value)
+    contents = contents_of(file)
+    for module, name in contents.imports_from:
+        if module.split(".")[0] in ROOTS and _is_private(name):
+            yield name
+    yield from filter(_is_private, contents.patched)
+    for text in contents.strings:
+        yield from _PATCHED.findall(text)
 
 
 def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
-
-
-def _called(node: ast.Call) -> str:
-    function = node.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def test_nothing_imports_or_patches_private_names() -> None:
@@ -188,11 +181,10 @@ def test_nothing_imports_or_patches_private_names() -> None:
 def test_no_unit_test_sleeps() -> None:
     """What waits takes a clock or an event; time.sleep hides what it waits for."""
     sleepers = [
-        f"{file.relative_to(ROOT)}:{node.lineno}"
+        f"{file.relative_to(ROOT)}:{line}"
         for file in python_files("tests")
         if file.is_relative_to(ROOT / "tests" / "unit")
-        for node in ast.walk(tree_of(file))
-        if isinstance(node, ast.Call) and _called(node) == "sleep"
+        for line in contents_of(file).sleeps
     ]
     assert sleepers == []
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +14,8 @@ __all__ = [
     "PRODUCT",
     "ROOT",
     "ROOTS",
+    "Contents",
+    "contents_of",
     "docstring",
     "imports_of",
     "listed_in",
@@ -21,7 +25,6 @@ __all__ = [
     "packages",
     "python_files",
     "sources",
-    "tree_of",
 ]
 
 ROOT = Path(__file__).parents[3]
@@ -73,13 +76,71 @@ def modules_of(folder: Path) -> set[str]:
     return files | {child.name for child in folder.iterdir() if (child / "__init__.py").exists()}
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What these tests need of a Python file: its tree of 1,000 nodes is not kept."""
+
+    docstring: str
+    imports: tuple[str, ...]
+    """Modules of ``import a.b``."""
+    imports_from: tuple[tuple[str, str], ...]
+    """(module, name) of ``from a.b import c``."""
+    patched: tuple[str, ...]
+    """Strings that ``setattr``, ``delattr`` and ``object`` are called with."""
+    strings: tuple[str, ...]
+    """Strings that may name what is patched: those with a dot before an underscore."""
+    sleeps: tuple[int, ...]
+    """Lines that call ``sleep``."""
+
+
 @cache
-def tree_of(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(), str(file))
+def contents_of(file: Path) -> Contents:
+    """Parse a file, without a garbage collector that would look at each node of its tree."""
+    gc.disable()
+    try:
+        return _contents(ast.parse(file.read_text(), str(file)))
+    finally:
+        gc.enable()
+
+
+def _contents(tree: ast.Module) -> Contents:
+    imports: list[str] = []
+    imports_from: list[tuple[str, str]] = []
+    patched: list[str] = []
+    strings: list[str] = []
+    sleeps: list[int] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                imports += [alias.name for alias in node.names]
+            case ast.ImportFrom() if node.module and not node.level:
+                imports_from += [(node.module, alias.name) for alias in node.names]
+            case ast.Constant(value=str(text)) if "._" in text:
+                strings.append(text)
+            case ast.Call():
+                called = _called(node)
+                if called == "sleep":
+                    sleeps.append(node.lineno)
+                elif called in ("setattr", "delattr", "object"):
+                    values = [a.value for a in node.args if isinstance(a, ast.Constant)]
+                    patched += [value for value in values if isinstance(value, str)]
+    return Contents(
+        ast.get_docstring(tree, clean=False) or "",
+        tuple(imports),
+        tuple(imports_from),
+        tuple(patched),
+        tuple(strings),
+        tuple(sleeps),
+    )
+
+
+def _called(node: ast.Call) -> str:
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def docstring(folder: Path) -> str:
-    return ast.get_docstring(tree_of(folder / "__init__.py"), clean=False) or ""
+    return contents_of(folder / "__init__.py").docstring
 
 
 def listed_in(text: str) -> list[str]:
@@ -116,6 +177,7 @@ def _resolved(name: str, before: str, package: str) -> str:
     return name
 
 
+@cache
 def _exists(module: str) -> bool:
     path = ROOT.joinpath(*module.split("."))
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
@@ -123,12 +185,10 @@ def _exists(module: str) -> bool:
 
 def imports_of(file: Path) -> set[str]:
     """The project's modules that a file imports, wherever in it: full names."""
-    found: set[str] = set()
-    for node in ast.walk(tree_of(file)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                found.add(full if _exists(full) else node.module)
-    return {name for name in found if name.split(".")[0] in ROOTS}
+    contents = contents_of(file)
+    found = {name for name in contents.imports if name.split(".")[0] in ROOTS}
+    for module, name in contents.imports_from:
+        if module.split(".")[0] in ROOTS:
+            full = f"{module}.{name}"
+            found.add(full if _exists(full) else module)
+    return found
