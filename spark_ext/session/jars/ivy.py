@@ -63,7 +63,9 @@ def retrieve(
     # In a file, because every user of the machine can read command lines.
     options.touch(0o600)
     options.write_text("".join(f"{_quoted(one)}\n" for one in java_options(conf)))
-    command = [java, f"@{options}", "-cp", str(ivy), "org.apache.ivy.Main"]
+    # It runs for seconds: Java's second compiler and parallel collector would only start.
+    command = [java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"@{options}"]
+    command += ["-cp", str(ivy), "org.apache.ivy.Main"]
     command += ["-settings", str(ivy_settings(conf, folder)), "-cache", str(folder / "cache")]
     command += ["-ivy", str(folder / "ivy.xml"), "-retrieve"]
     command += [str(folder / "[artifact]-[revision](-[classifier]).[ext]")]

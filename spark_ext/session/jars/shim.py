@@ -68,7 +68,9 @@ def compile_shim(folder: Path, sources: Path = SHIM_SOURCES) -> Path:
     javac = java_tool("javac", hint)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".compiling-") as temporary:
         classes = Path(temporary, "classes")
-        command = [javac, "-proc:none", "--release", _RELEASE, "-encoding", "UTF-8"]
+        # It runs for seconds: Java's second compiler would take longer than it saves.
+        command = [javac, "-J-XX:TieredStopAtLevel=1", "-proc:none", "--release", _RELEASE]
+        command += ["-encoding", "UTF-8"]
         command += [_LINTS, "-Werror", "-cp", str(pyspark_jars() / "*"), "-d", str(classes)]
         done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
         if done.returncode:

@@ -157,10 +157,10 @@ def test_what_is_kept_is_bounded_by_the_ledgers_not_the_queries(
     read_them_all(store)
     once = kept_in(tmp_path)
     most = (0, 0)
-    for query in range(40):
+    for query in range(15):
         read_them_all(store, 1 + query % 3)
         most = max(most, kept_in(tmp_path))
-        if planned and query % 10 == 0:
+        if planned and query % 5 == 0:
             store.known(map(segment, LEDGERS))
     lines, size = most
     assert lines <= 4 * once[0] and size <= 2 * once[1] + (64 << 10)

@@ -369,8 +369,11 @@ def test_without_java_is_one_clear_line(
 
 @pytest.mark.parametrize("place", ["cache", "jars"])
 def test_a_folder_where_others_may_write_is_not_used(
-    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository, place: str
+    session_jars: Callable[..., tuple[Path, ...]], place: str
 ) -> None:
+    jars_folder().mkdir()
+    for jar in JARS:
+        (jars_folder() / jar.file).write_bytes(CONTENT[jar.artifact])
     session_jars({}, lambda _: None)
     directory = jars_folder() if place == "jars" else jars_folder().parent
     for mode in (0o775, 0o757):

@@ -75,8 +75,11 @@ def test_sources_that_the_compiler_refuses_leave_nothing(
     assert list((tmp_path / "cache" / "shim").iterdir()) == []
 
 
-def test_a_folder_where_others_may_write_is_not_used(sources: Path) -> None:
-    made = shim_jar(sources)
+def test_a_folder_where_others_may_write_is_not_used(sources: Path, tmp_path: Path) -> None:
+    made = tmp_path / "cache" / "shim" / shim_name(sources)
+    made.parent.mkdir(parents=True)
+    made.touch()
+    assert shim_jar(sources) == made
     made.parent.chmod(0o777)
     with pytest.raises(ConfigurationError, match="others may write there"):
         shim_jar(sources)

@@ -217,8 +217,9 @@ def test_the_digits_of_wide_decimals_are_counted() -> None:
     wide = {"type": "bytes", "logicalType": "decimal", "precision": 4000, "scale": 3999}
     many = {"type": "array", "items": wide}
     schema = {"type": "record", "name": "R", "fields": [{"name": "d", "type": many}]}
-    made = decoder(("JSON", schema))
-    few, flood = (f'{{"d":[{",".join(["7"] * n)}]}}'.encode() for n in (100, 40_000))
+    infos = versions(("JSON", schema))
+    made = PayloadDecoder(infos, payload_fields(infos), budget=OutputBudget(message=4 << 20))
+    few, flood = (f'{{"d":[{",".join(["7"] * n)}]}}'.encode() for n in (100, 1_200))
     found = decode(made, [few, flood])
     assert [len(one) for one in rows(found)[0]["d"]] == [4001] * 100
     assert "bytes of columns" in found.problems[1]

@@ -22,11 +22,23 @@ Make = Callable[[int], bytes]
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Processor time, the best of several; without Python's collector (as ``timeit`` measures),
-    which goes through everything that other tests left in the process.
+    """Return processor time, without Python's collector (as ``timeit`` measures), which goes
+    through everything that other tests left in the process.
     """
-    clock = timeit.Timer(call, timer=time.process_time)
-    return min(clock.repeat(repeat=4, number=1))
+    return timeit.Timer(call, timer=time.process_time).timeit(number=1)
+
+
+def is_below(many: Callable[[], object], few: Callable[[], object], times: float) -> bool:
+    """Return whether ``many`` takes below so many times the time of ``few``.
+
+    A busy machine makes a run longer, never shorter: one of several decides.
+    """
+    least_few = least_many = float("inf")
+    for _ in range(6):
+        least_few, least_many = min(least_few, seconds(few)), min(least_many, seconds(many))
+        if least_many < times * least_few + 0.005:
+            return True
+    return False
 
 
 def decodes(made: PayloadDecoder, payload: bytes) -> Callable[[], object]:
@@ -37,9 +49,7 @@ def decodes(made: PayloadDecoder, payload: bytes) -> Callable[[], object]:
 def is_linear(made: PayloadDecoder, make: Make, size: int) -> None:
     """``make(n)`` is a payload of about n bytes."""
     decodes(made, make(100))()
-    few = seconds(decodes(made, make(size)))
-    many = seconds(decodes(made, make(TIMES * size)))
-    assert many < MOST * few + 0.005, f"{few:.4f} s, {many:.4f} s"
+    assert is_below(decodes(made, make(TIMES * size)), decodes(made, make(size)), MOST)
 
 
 JSON: Given = ("JSON", {"type": "record", "name": "R", "fields": [
@@ -207,6 +217,6 @@ def test_many_members_that_a_message_does_not_name() -> None:
         )
 
     # A column takes its time in each call, whatever the payload names.
-    few, many, columns_alone = made(100), made(8000), made(8000, 1)
+    few, many, columns_alone = made(100), made(4000), made(4000, 1)
     few(), many(), columns_alone()
-    assert seconds(many) - seconds(columns_alone) < 10 * seconds(few) + 0.02
+    assert any(seconds(many) - seconds(columns_alone) < 10 * seconds(few) + 0.005 for _ in range(6))
