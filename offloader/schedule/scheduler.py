@@ -75,6 +75,7 @@ class Scheduler:
     from many threads, and what they fail with stops nothing. ``is_fatal``: after
     such an error nothing can go well any more; ``run`` raises it. ``interval``: seconds between
     rounds. ``clock``: seconds since the epoch, for people. ``monotonic``: seconds, for all pauses.
+    ``wake_seconds``: how often a loop without turns looks at the clock.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Scheduler:
         is_fatal: Callable[[Exception], bool] = lambda error: False,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        wake_seconds: float = _WAKE_SECONDS,
     ) -> None:
         self._queue = queue
         self._discover = discover
@@ -101,6 +103,7 @@ class Scheduler:
         self._is_fatal = is_fatal
         self._clock = clock
         self._monotonic = monotonic
+        self._wake_seconds = wake_seconds
         self._changed = threading.Condition(threading.RLock())
         self._requests: dict[Topic, list[Request]] = {}
         self._lanes: dict[TurnKind, Lane[QueuedTopic]] = new_lanes()
@@ -170,7 +173,7 @@ class Scheduler:
     # -- the loop ------------------------------------------------------------------------------
 
     def run(self, until: Callable[[], bool], *, rounds: bool = True) -> None:
-        """Give turns until ``until`` says so (asked twice a second, and after each turn).
+        """Give turns until ``until`` says so (asked each ``wake_seconds``, and after each turn).
 
         Without ``rounds``, only to topics that were asked for. Turns that run at the end are
         waited for. Raises what ``discover`` raises.
@@ -184,7 +187,7 @@ class Scheduler:
                         self._begin_round()
                 with self._changed:
                     if not self.start_turns():
-                        self._changed.wait(_WAKE_SECONDS)
+                        self._changed.wait(self._wake_seconds)
         finally:
             self._end()
         if self._fatal is not None:

@@ -50,7 +50,7 @@ class TopicWorker(Generic[_Result]):
     time, s; None: in the interval. ``spread``: s; of many new topics the first turns come so far
     apart, in the interval at most: a commit's turn has not to wait for all of them. ``pause``: s
     after a first failure; None: the interval. ``files``: so many, added by commits, are reason for
-    a turn.
+    a turn. ``wake_seconds``: how often a worker without work looks at the clock.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class TopicWorker(Generic[_Result]):
         clock: Callable[[], float] = time.time,
         elapsed: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
+        wake_seconds: float = _WAKE_SECONDS,
     ) -> None:
         self._work = work
         self._ended = listener(ended)
@@ -78,6 +79,7 @@ class TopicWorker(Generic[_Result]):
         self._clock = clock
         self._elapsed = elapsed
         self._jitter = jitter
+        self._wake_seconds = wake_seconds
         self._changed = threading.Condition()
         self._schedules: dict[Topic, _Schedule] = {}
         self._over = False
@@ -136,7 +138,7 @@ class TopicWorker(Generic[_Result]):
             with self._changed:
                 topic = None
                 while not self._over and (topic := self._next()) is None:
-                    self._changed.wait(_WAKE_SECONDS)
+                    self._changed.wait(self._wake_seconds)
                 if self._over or topic is None:
                     return
                 schedule = self._schedules[topic]

@@ -90,6 +90,7 @@ def scheduler(
         ended=world.ended,
         is_fatal=is_fatal,
         monotonic=lambda: AT,
+        wake_seconds=0.01,
     )
 
 
@@ -156,6 +157,7 @@ def test_turns_start_while_a_round_waits_for_pulsar() -> None:
         interval=60.0,
         ended=ended,
         monotonic=lambda: now[0],
+        wake_seconds=0.01,
     )
     with running(made):
         assert made.request(A).result(10) is not None
@@ -319,6 +321,7 @@ def test_nobody_who_is_told_stops_a_turn_or_the_others() -> None:
         ended=broken,
         moved=broken,
         monotonic=lambda: AT,
+        wake_seconds=0.01,
     )
     requests = [made.request(A), made.request(B)]
     for one in requests:

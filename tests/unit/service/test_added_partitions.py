@@ -119,6 +119,7 @@ def long_turn(pulsar: GrowingPulsar, offloader: TopicOffloader) -> Iterator[Sche
         offloader,
         interval=3600.0,
         ended=lambda topic, result, retry_at: None,
+        wake_seconds=0.01,
     )
     request = made.request(TOPIC)
     run = partial(made.run, lambda: request.done, rounds=False)

@@ -44,7 +44,9 @@ def worker_of(
     **given: Any,
 ) -> TopicWorker[MaintenanceResult]:
     """As maintenance has it, unless ``given`` says otherwise."""
-    return TopicWorker(work, ended, **{"name": "maintenance", "files": GROWTH, **given})
+    return TopicWorker(
+        work, ended, **{"name": "maintenance", "files": GROWTH, "wake_seconds": 0.01, **given}
+    )
 
 
 def test_each_topic_gets_turns_and_a_failing_one_hinders_none() -> None:

@@ -93,6 +93,7 @@ class World:
             interval=0.05,
             ended=self._ended,
             moved=self.monitor.moved,
+            wake_seconds=0.01,
         )
         self.overview = Overview(self.scheduler, self.monitor, lambda: self.stopping, self._elapsed)
         self.monitor.metrics.registry.register(
