@@ -117,6 +117,7 @@ class FakeBookie(Closing):
                 connection, _ = self._server.accept()
             except OSError:
                 return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as bookies do
             self._open.append(connection)
             self.connections += 1
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
