@@ -43,6 +43,8 @@ def serving(answers: Mapping[str, object]) -> Iterator[Server]:
     server = Server(answers)
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
             server.shown[path] = self.headers.get("Authorization")

@@ -73,6 +73,8 @@ def test_a_silent_issuer_is_unavailable() -> None:
 @pytest.mark.parametrize("to", ["http://xn--/", "mailto:x"])
 def test_an_address_of_the_issuer_that_is_none(to: str) -> None:
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             self.send_response(302)
             self.send_header("Location", to)

@@ -52,6 +52,8 @@ def test_when_a_listing_was_answered(state: str, date: str, expected: int | None
     }
 
     class Broker(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             found = answers.get(self.path.split("?")[0].rsplit("/", 1)[1])
             body = json.dumps(found or NO_TRANSACTIONS).encode()

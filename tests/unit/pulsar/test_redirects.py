@@ -34,6 +34,8 @@ def server(
     """
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             before()
             body = b"" if to else json.dumps(["public"]).encode()
@@ -53,7 +55,7 @@ def server(
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         if pair is not None:
             http.socket = pair.server_context().wrap_socket(http.socket, server_side=True)
-        threading.Thread(target=http.serve_forever, daemon=True).start()
+        threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http{'s' if pair else ''}://127.0.0.1:{http.server_address[1]}"
         http.shutdown()
 

@@ -24,6 +24,8 @@ def answering(answers: Mapping[str, Any]) -> Iterator[AdminClient]:
     """A client of a server with these answers, by the paths below ``/admin/v2``; else 404."""
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             found = answers.get(self.path.partition("?")[0].removeprefix("/admin/v2/"))
             body = b"" if found == "" else json.dumps(found).encode()

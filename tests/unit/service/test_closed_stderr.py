@@ -177,6 +177,8 @@ def pulsar() -> Iterator[tuple[str, threading.Semaphore]]:
     rounds = threading.Semaphore(0)
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             if self.path.startswith("/admin/v2/brokers"):
                 rounds.release()

@@ -94,6 +94,8 @@ def seen() -> Iterator[tuple[str, list[str]]]:
     found: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             how = self.headers.get("Authorization", "").split(":")[0]
             found.append(how or self.path.partition("?")[2])

@@ -54,6 +54,8 @@ def store() -> Iterator[tuple[str, set[tuple[str, str]]]]:
     seen: set[tuple[str, str]] = set()
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             found = re.search("Credential=([^/]+)/", self.headers.get("Authorization", ""))
             key = found[1] if found else "anonymous"

@@ -25,6 +25,8 @@ def store(status: int, body: str) -> Iterator[str]:
     """The URL of one that answers every list so, and has no file."""
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             listed = "list-type" in self.path
             content = (body if listed else "").encode()

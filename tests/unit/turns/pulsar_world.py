@@ -343,6 +343,8 @@ def _convert(
 
 def _serve(world: World) -> ThreadingHTTPServer:
     class Admin(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def _answer(self) -> None:
             size = int(self.headers.get("Content-Length") or 0)
             asked = json.loads(self.rfile.read(size)) if size else None

@@ -33,6 +33,8 @@ def pulsar(answers: Answers, heard: Callable[[str], None] = lambda path: None) -
     """The address of a server that answers each path like that, others with 404."""
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
             heard(self.path)
             status, value = answers.get(self.path, (404, {"reason": "not here"}))
