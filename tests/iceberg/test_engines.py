@@ -14,7 +14,7 @@ from offloader.config import IcebergConfig
 from reader.config import StorageConfig
 from reader.errors import UnsupportedError
 from reader.storage import Storage, open_storage
-from tests.iceberg.engines import DUCKDB, ICEBERG_JAR, SPARK, fetched_jar, rows_by
+from tests.iceberg.engines import DUCKDB, SparkEngine, rows_by
 from tests.iceberg.rest_server import RestServer
 from tests.iceberg.typed_rows import TYPED, fill_typed
 from tests.support.iceberg import (
@@ -27,7 +27,18 @@ from tests.support.iceberg import (
 )
 from tests.support.tables import DAY_US, TOPIC, all_rows, fill, maintainer, now_us
 
-EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+CATALOG = "spark.sql.catalog.lake"
+"""The name of a catalog of Spark's."""
+
+
+def of_directory(warehouse: str) -> dict[str, str]:
+    kind = {CATALOG: "org.apache.iceberg.spark.SparkCatalog", f"{CATALOG}.type": "hadoop"}
+    return kind | {f"{CATALOG}.warehouse": warehouse}
+
+
+def of_rest(url: str) -> dict[str, str]:
+    kind = {CATALOG: "org.apache.iceberg.spark.SparkCatalog", f"{CATALOG}.type": "rest"}
+    return kind | {f"{CATALOG}.uri": url}
 
 
 @pytest.fixture
@@ -92,48 +103,36 @@ def test_each_type_by_duckdb(
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_each_type_by_spark_from_the_directory(
-    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a table of a catalog of directories, and of none."""
     config = iceberg_config("files", tmp_path)
     lived_through(storage, config, monkeypatch)
     warehouse = f"{storage.root}/~iceberg/{config.name}"
-    given = {
-        "jar": str(fetched_jar(ICEBERG_JAR)),
-        "conf": {
-            "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.lake.type": "hadoop",
-            "spark.sql.catalog.lake.warehouse": warehouse,
-        },
-    }
+    given = {"conf": of_directory(warehouse)}
     for number, table in enumerate(
         ("lake.public.`default`.orders", location(storage, config).removeprefix("file://"))
     ):
         out = str(tmp_path / f"rows-{number}")
-        assert rows_by(SPARK, "spark_rows", {**given, "table": table, "out": out}) == all_rows(
-            storage
-        )
+        assert spark.rows({**given, "table": table, "out": out}) == all_rows(storage)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_spark_answers_by_rows_not_by_bounds(storage: Storage, tmp_path: Path) -> None:
+def test_spark_answers_by_rows_not_by_bounds(
+    storage: Storage, spark: SparkEngine, tmp_path: Path
+) -> None:
     """Iceberg's runtime takes minimum and maximum from the manifests where it may."""
     config = iceberg_config("files", tmp_path)
     fill_typed(storage, 1)
     follower(storage, config).follow(TOPIC)
     place = location(storage, config)
     given = {
-        "jar": str(fetched_jar(ICEBERG_JAR)),
-        "conf": {
-            "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.lake.type": "hadoop",
-            "spark.sql.catalog.lake.warehouse": place.removesuffix("/public/default/orders"),
-        },
+        "conf": of_directory(place.removesuffix("/public/default/orders")),
         "query": "SELECT max(moment) AS last, max(number) AS number, count(*) AS rows "
         "FROM lake.public.`default`.orders",
     }
-    [row] = rows_by(SPARK, "spark_rows", {**given, "out": str(tmp_path / "rows")})
+    [row] = spark.rows({**given, "out": str(tmp_path / "rows")})
     [moment] = re.findall(r"datetime\(([\d, ]+)", row)
     assert moment.startswith("2026, 2, 28, 23, 59, 59, 999999")
     assert f"'number': {2**63 - 1}" in row
@@ -143,46 +142,30 @@ def test_spark_answers_by_rows_not_by_bounds(storage: Storage, tmp_path: Path) -
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_each_type_by_spark_from_a_rest_catalog(
-    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with RestServer(tmp_path / "warehouse") as server:
         config = iceberg_config("rest", tmp_path, options={"uri": server.url})
         lived_through(storage, config, monkeypatch)
-        given = {
-            "jar": str(fetched_jar(ICEBERG_JAR)),
-            "conf": {
-                "spark.sql.extensions": EXTENSIONS,
-                "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-                "spark.sql.catalog.lake.type": "rest",
-                "spark.sql.catalog.lake.uri": server.url,
-            },
-            "table": "lake.public.`default`.orders",
-        }
-        read = rows_by(SPARK, "spark_rows", {**given, "out": str(tmp_path / "rows")})
+        given = {"conf": of_rest(server.url), "table": "lake.public.`default`.orders"}
+        read = spark.rows({**given, "out": str(tmp_path / "rows")})
         assert read == all_rows(storage)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_what_spark_deletes_is_refused_or_put_right(storage: Storage, tmp_path: Path) -> None:
+def test_what_spark_deletes_is_refused_or_put_right(
+    storage: Storage, spark: SparkEngine, tmp_path: Path
+) -> None:
     fill(storage, [1, 2])
     with RestServer(tmp_path / "warehouse") as server:
         config = iceberg_config("rest", tmp_path, options={"uri": server.url})
         following = follower(storage, config)
         following.follow(TOPIC)
         table = "lake.public.`default`.orders"
-        given = {
-            "jar": str(fetched_jar(ICEBERG_JAR)),
-            "conf": {
-                "spark.sql.extensions": EXTENSIONS,
-                "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-                "spark.sql.catalog.lake.type": "rest",
-                "spark.sql.catalog.lake.uri": server.url,
-            },
-            "table": table,
-        }
+        given = {"conf": of_rest(server.url), "table": table}
         whole = [f"DELETE FROM {table} WHERE __ledgerId = 1"]
-        left = rows_by(SPARK, "spark_rows", {**given, "sql": whole, "out": str(tmp_path / "a")})
+        left = spark.rows({**given, "sql": whole, "out": str(tmp_path / "a")})
         assert len(left) == 10
         fill(storage, [3])
         following.follow(TOPIC)
@@ -192,7 +175,7 @@ def test_what_spark_deletes_is_refused_or_put_right(storage: Storage, tmp_path: 
             f"ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')",
             f"DELETE FROM {table} WHERE __entryId = 4",
         ]
-        left = rows_by(SPARK, "spark_rows", {**given, "sql": rows, "out": str(tmp_path / "b")})
+        left = spark.rows({**given, "sql": rows, "out": str(tmp_path / "b")})
         assert len(left) == 27
         fill(storage, [4])
         with pytest.raises(UnsupportedError, match="has deleted rows"):

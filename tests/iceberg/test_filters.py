@@ -12,7 +12,7 @@ import pytest
 
 from reader.config import StorageConfig
 from reader.storage import Storage, open_storage
-from tests.iceberg.engines import DUCKDB, ICEBERG_JAR, SPARK, fetched_jar, run_by
+from tests.iceberg.engines import DUCKDB, SparkEngine, run_by
 from tests.iceberg.filtered_rows import COLUMNS, conditions, fill_filtered
 from tests.support.additions import open_table
 from tests.support.iceberg import follower, iceberg_config, location
@@ -75,12 +75,11 @@ def test_by_duckdb(storage: Storage, tmp_path: Path) -> None:
     check(asked, pq.read_table(out).to_pylist(), len(all_rows(storage)))
 
 
-def test_by_spark(storage: Storage, tmp_path: Path) -> None:
+def test_by_spark(storage: Storage, spark: SparkEngine, tmp_path: Path) -> None:
     asked = list(conditions())
     directory = followed(storage, tmp_path)
     out = tmp_path / "rows"
     given = {
-        "jar": str(fetched_jar(ICEBERG_JAR)),
         "conf": {
             "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
             "spark.sql.catalog.lake.type": "hadoop",
@@ -97,6 +96,6 @@ def test_by_spark(storage: Storage, tmp_path: Path) -> None:
         "columns": list(COLUMNS),
         "out": str(out),
     }
-    run_by(SPARK, "spark_rows", given)
+    spark.run(given)
     [file] = out.glob("*.parquet")
     check([*asked, *COLUMNS], pq.read_table(file).to_pylist(), len(all_rows(storage)))

@@ -21,9 +21,9 @@ from tests.support.tables import TOPIC, all_rows, fill, maintainer
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 
-@pytest.fixture
-def metastore(tmp_path: Path) -> Iterator[HiveMetastore]:
-    with HiveMetastore(tmp_path / "metastore") as found:
+@pytest.fixture(scope="module")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
+    with HiveMetastore(tmp_path_factory.mktemp("hive") / "metastore") as found:
         assert isinstance(found, HiveMetastore)
         yield found
 
@@ -40,13 +40,15 @@ def test_iceberg_by_hive(
 ) -> None:
     monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)
     options = {"uri": metastore.uri, "hive.hive2-compatible": "true"}
-    config = iceberg_config("hive", tmp_path, namespace="{tenant}_{namespace}", options=options)
+    config = iceberg_config(
+        "hive", tmp_path, namespace="iceberg_{tenant}_{namespace}", options=options
+    )
     assert check_iceberg(storage, config, lambda _: None).state == "ok"
     one, two = follower(storage, config), follower(storage, config)
     fill(storage, [1])
     one.follow(TOPIC)
     with load_catalog("hive", type="hive", **options) as catalog:
-        table = catalog.load_table(("public_default", "orders"))
+        table = catalog.load_table(("iceberg_public_default", "orders"))
         assert len(table.metadata.metadata_log) == 0, "the table came with its rows"
         with table.update_schema() as change:
             change.rename_column("amount", "price")
@@ -56,7 +58,7 @@ def test_iceberg_by_hive(
     assert one.follow(TOPIC).removed == 3
     assert two.follow(TOPIC).idle
     with load_catalog("hive", type="hive", **options) as catalog:
-        table = catalog.load_table(("public_default", "orders"))
+        table = catalog.load_table(("iceberg_public_default", "orders"))
         assert iceberg_rows(table) == all_rows(storage)
         assert snapshot_versions(table) == [1, 2, 3]
     one.close()
@@ -66,7 +68,7 @@ def test_iceberg_by_hive(
 _SPARK = """
 import sys
 from pyspark.sql import SparkSession
-jars, uri, sql = sys.argv[1:]
+jars, uri = sys.argv[1:]
 spark = (
     SparkSession.Builder().master("local[1]").enableHiveSupport()
     .config("spark.jars", jars)
@@ -77,8 +79,11 @@ spark = (
     .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
     .getOrCreate()
 )
-for text in sql.split(";"):
-    print("rows", [tuple(one) for one in spark.sql(text).collect()])
+for line in sys.stdin:
+    session = spark.newSession()
+    for text in line.split(";"):
+        print("rows", [tuple(one) for one in session.sql(text).collect()])
+    print("answered", flush=True)
 """
 
 
@@ -88,22 +93,33 @@ def test_a_delta_table_by_its_name_in_hive(
     """The recipe of docs/usage.md: registered once, and what is offloaded later is there."""
     jars = ",".join(str(one) for one in session_jars(("delta",)))
 
-    def spark(sql: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", _SPARK, jars, metastore.uri, sql],
-            capture_output=True,
-            text=True,
-            check=False,
+    program = [sys.executable, "-c", _SPARK, jars, metastore.uri]
+    with (
+        (tmp_path / "log").open("w+") as log,
+        subprocess.Popen(
+            program,
             cwd=tmp_path,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return done.stdout
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        ) as spark,
+    ):
 
-    fill(storage, [1, 2])
-    place = f"file://{storage.table_uri(TOPIC)}"
-    table = f"CREATE TABLE public_default.orders USING delta LOCATION '{place}'"
-    spark(f"CREATE DATABASE public_default;{table}")
-    fill(storage, [3])
-    said = spark("SELECT count(*), max(__ledgerId) FROM public_default.orders")
-    assert "rows [(30, 3)]" in said
+        def rows(sql: str) -> list[str]:
+            """What a new session gives."""
+            assert spark.stdin is not None
+            assert spark.stdout is not None
+            spark.stdin.write(f"{sql}\n")
+            spark.stdin.flush()
+            found = list(iter(spark.stdout.readline, "answered\n"))
+            assert spark.poll() is None, (tmp_path / "log").read_text()[-4000:]
+            return found
+
+        fill(storage, [1, 2])
+        place = f"file://{storage.table_uri(TOPIC)}"
+        table = f"CREATE TABLE public_default.orders USING delta LOCATION '{place}'"
+        rows(f"CREATE DATABASE public_default;{table}")
+        fill(storage, [3])
+        said = rows("SELECT count(*), max(__ledgerId) FROM public_default.orders")
+        assert said == ["rows [(30, 3)]\n"]

@@ -39,6 +39,7 @@ def check(storage: Storage, config: IcebergConfig) -> None:
     assert set(files.values()) <= {1}
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("kind", ["files", "sql"])
 def test_on_s3(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)

@@ -18,12 +18,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from testbed.closing import Closing
 from tests.support.tables import filled
 
-__all__ = ["DUCKDB", "H2_JAR", "ICEBERG_JAR", "SPARK", "fetched_jar", "rows_by", "run_by"]
+__all__ = ["DUCKDB", "H2_JAR", "ICEBERG_JAR", "SparkEngine", "fetched_jar", "rows_by", "run_by"]
 
 DUCKDB = ("duckdb==1.5.5", "duckdb-extension-iceberg==1.5.5", "duckdb-extension-avro==1.5.5")
-SPARK = ("pyspark==4.1.4",)
+_SPARK = ("pyspark==4.1.4",)
 ICEBERG_JAR = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 H2_JAR = "com.h2database:h2:2.3.232"
 _HASHES = {
@@ -39,10 +40,52 @@ def rows_by(packages: tuple[str, ...], program: str, given: Mapping[str, object]
     In an environment with ``packages``; it writes a Parquet file to the path ``out``.
     """
     run_by(packages, program, given)
+    return _rows(given)
+
+
+def _rows(given: Mapping[str, object]) -> list[str]:
     out = Path(str(given["out"]))
     files = sorted(out.glob("*.parquet")) if out.is_dir() else [out]
     rows = [row for one in files for row in pq.read_table(one).to_pylist()]
     return sorted(repr(filled(row)) for row in rows)
+
+
+class SparkEngine(Closing):
+    """Spark 4.1 with Iceberg's runtime: one JVM, and a session of its own for each request."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log.open("w+")
+        script = Path(__file__).with_name("spark_rows.py")
+        self._process = subprocess.Popen(
+            [str(_python(_SPARK)), str(script), str(fetched_jar(ICEBERG_JAR))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env=_environment(),
+        )
+
+    def rows(self, given: Mapping[str, object]) -> list[str]:
+        """Return all rows of a table as text, sorted. ``given`` is a request of spark_rows."""
+        self.run(given)
+        return _rows(given)
+
+    def run(self, given: Mapping[str, object]) -> None:
+        """Let it answer a request of spark_rows into a file."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(given) + "\n")
+        self._process.stdin.flush()
+        answers = (one for one in self._process.stdout if one.startswith("answer "))
+        assert next(answers, "it has ended\n") == "answer null\n", self._said()
+
+    def _said(self) -> str:
+        self._log.seek(0)
+        return self._log.read()[-4000:]
+
+    def close(self) -> None:
+        self._process.communicate("", 60)
+        self._log.close()
 
 
 def run_by(packages: tuple[str, ...], program: str, given: Mapping[str, object]) -> None:
@@ -54,9 +97,13 @@ def run_by(packages: tuple[str, ...], program: str, given: Mapping[str, object])
         text=True,
         timeout=600,
         check=False,
-        env={k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "SPARK"))},
+        env=_environment(),
     )
     assert done.returncode == 0, done.stderr[-4000:]
+
+
+def _environment() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "SPARK"))}
 
 
 def fetched_jar(artifact: str) -> Path:

@@ -1,10 +1,11 @@
-"""All rows of an Iceberg table by Spark 4.1 with Iceberg's runtime.
+"""Answers of Spark 4.1 with Iceberg's runtime, of which the argument is the jar.
 
-``{"jar": file, "conf": {…}, "table": name or directory, "out": directory}``; ``sql`` before it, or
-the rows of a ``query`` in place of a table's. With ``conditions`` and ``files``: instead, for each
-condition, which rows fulfil it, of the table and of the Parquet files; and of each of ``columns``
-the least, the greatest, and how many there are. ``skipping``: conditions for which Spark may skip
-row groups of the files, too.
+Each line of standard input is a request, answered by a line: an error as JSON, or ``null``. A
+request has a session of its own: ``{"conf": {…}, "table": name or directory, "out": directory}``;
+``sql`` before it, or the rows of a ``query`` in place of a table's. With ``conditions`` and
+``files``: instead, for each condition, which rows fulfil it, of the table and of the Parquet files;
+and of each of ``columns`` the least, the greatest, and how many there are. ``skipping``: conditions
+for which Spark may skip row groups of the files, too.
 """
 
 from __future__ import annotations
@@ -48,20 +49,9 @@ def answers(spark: SparkSession, given: dict[str, Any]) -> DataFrame:
     return spark.createDataFrame(found, "condition INT, source STRING, rows BIGINT, found STRING")
 
 
-def main() -> None:
-    given = json.loads(sys.argv[1])
-    builder = SparkSession.Builder().master("local[2]").config("spark.jars", given["jar"])
-    plain = {
-        "spark.ui.enabled": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-    }
-    for name, value in {**plain, **given.get("conf", {})}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+def answer(spark: SparkSession, given: dict[str, Any]) -> None:
+    for name, value in given.get("conf", {}).items():
+        spark.conf.set(name, value)
     for text in given.get("sql", ()):
         spark.sql(text).collect()
     if "conditions" in given:
@@ -73,6 +63,29 @@ def main() -> None:
     else:
         rows = spark.table(given["table"])
     rows.coalesce(1).write.parquet(given["out"])
+
+
+def main() -> None:
+    builder = SparkSession.Builder().master("local[2]").config("spark.jars", sys.argv[1])
+    plain = {
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+    }
+    for name, value in plain.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    for line in sys.stdin:
+        error = None
+        try:
+            answer(spark.newSession(), json.loads(line))
+        except Exception as caught:  # noqa: BLE001 - it is the test's
+            error = repr(caught)
+        print(f"answer {json.dumps(error)}", flush=True)
     spark.stop()
 
 
