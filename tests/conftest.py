@@ -137,14 +137,6 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
     return kept_cluster(request.config.stash[_SHARED])
 
 
-@pytest.fixture(scope="module")
-def fresh_cluster() -> Iterator[LocalCluster]:
-    """A Pulsar of this module's own, whose broker may be restarted and left in any state."""
-    with CompactCluster(bookies=1, max_entries_per_ledger=5_000) as started:
-        make_first_topic(started)
-        yield started
-
-
 @pytest.fixture(scope="session")
 def admin(cluster: Cluster) -> Iterator[Admin]:
     """The shared cluster's REST API."""
@@ -226,6 +218,19 @@ def tiered(
         yield TieredStorage(cluster, admin, bucket, tmp_path_factory.mktemp("tiered"))
 
 
+SPARK = {
+    "master": "local[2]",
+    "delta": True,  # its own scan is what ours is compared with
+    "class_archive": False,  # a run archives nothing when it ends
+    # On two cores, for tables of a few files and states of a few keys.
+    "conf": {
+        "spark.sql.shuffle.partitions": "4",
+        "spark.databricks.delta.snapshotPartitions": "2",
+    },
+}
+"""``[spark]`` of the session that tests share."""
+
+
 @pytest.fixture(scope="session")
 def lake_config(
     cluster: Cluster, s3: S3, tiered: TieredStorage, tmp_path_factory: pytest.TempPathFactory
@@ -238,8 +243,7 @@ def lake_config(
             "tiered": tiered.places,
             "offload": {"grace": "0s"},
             "query": {"cache_dir": str(tmp_path_factory.mktemp("ranges"))},
-            # Delta's own scan is what ours is compared with; a run archives nothing when it ends.
-            "spark": {"master": "local[2]", "delta": True, "class_archive": False},
+            "spark": SPARK,
         }
     )
 

@@ -14,7 +14,7 @@ from reader.model import Partition, Position
 from reader.pulsar import AdminClient
 from reader.pulsar.binary import BrokerClient
 from testbed.admin import Admin
-from testbed.cluster import Cluster, LocalCluster
+from testbed.cluster import Cluster
 from testbed.oracle import Oracle
 from testbed.publish import json_schema, publish
 
@@ -232,28 +232,3 @@ def test_an_unload_in_the_middle(
 
     found = of_broker(broker, partition, stored, block_bytes=64 << 10, between=unload)
     assert found == stored
-
-
-@pytest.mark.long
-def test_a_broker_that_restarts_in_the_middle(
-    fresh_cluster: LocalCluster, lake_config: Config, topic_name: str
-) -> None:
-    pulsar = lake_config.pulsar.model_copy(
-        update={"service_url": fresh_cluster.service_url, "admin_url": fresh_cluster.admin_url}
-    )
-    partition = Partition.parse(topic_name)
-    with (
-        Admin(fresh_cluster.admin_url) as admin,
-        AdminClient(pulsar) as rest,
-        BrokerClient(pulsar) as broker,
-    ):
-        admin.create_topic(topic_name)
-        publish(fresh_cluster.service_url, topic_name, (b"%d" % n * 100 for n in range(12_000)))
-        stored = of_bookies(rest, partition)
-        restarts = iter([fresh_cluster.restart_broker])
-
-        def restart(seen: int) -> None:
-            if seen >= len(stored) // 2:
-                next(restarts, lambda: None)()
-
-        assert of_broker(broker, partition, stored, block_bytes=64 << 10, between=restart) == stored

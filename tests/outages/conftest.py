@@ -13,7 +13,7 @@ from testbed.admin import Admin
 from testbed.cluster import BookieProcess, ProcessCluster
 from testbed.publish import quiet_client
 from testbed.s3 import S3
-from tests.conftest import make_first_topic, offload_sealed, unique_name
+from tests.conftest import SPARK, make_first_topic, offload_sealed, unique_name
 
 
 @pytest.fixture(scope="package")
@@ -58,7 +58,7 @@ def servers_config(
             "storage": {"uri": f"{s3.uri}/outages", "options": s3.storage_options},
             "offload": {"grace": "0s"},
             "query": {"cache_dir": str(tmp_path_factory.mktemp("ranges"))},
-            "spark": {"master": "local[2]", "delta": True, "class_archive": False},
+            "spark": SPARK,
         }
     )
 

@@ -118,11 +118,11 @@ Make = Callable[[], Topic]
 
 
 @pytest.fixture
-def make(fresh_cluster: Cluster, topic_name: str) -> Iterator[Make]:
+def make(servers: Cluster, servers_admin: Admin, topic_name: str) -> Iterator[Make]:
+    """Make topics on the cluster of this folder: no other test there has transactions."""
     names = (f"{topic_name}-{number}" for number in itertools.count())
-    url = fresh_cluster.service_url
-    with Admin(fresh_cluster.admin_url) as admin, BrokerWire(url) as wire:
-        yield lambda: Topic(fresh_cluster, admin, admin.create_topic(next(names)), wire)
+    with BrokerWire(servers.service_url) as wire:
+        yield lambda: Topic(servers, servers_admin, servers_admin.create_topic(next(names)), wire)
 
 
 def test_a_killed_attempt_freezes_the_topic_and_then_the_committed_rows_are_gone(
