@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import timeit
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -169,6 +170,7 @@ def test_key_values() -> None:
     is_linear(made, lambda n: n.to_bytes(4, "big") + b"\xff" * n + b"\xff" * 4, 16_000)
 
 
+@cache
 def colliding(count: int) -> list[bytes]:
     """Keys with one place in a table of FNV-1a, whatever its size is up to four times as many."""
     bits = np.uint64(4 * count - 1)

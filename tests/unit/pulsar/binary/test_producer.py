@@ -33,7 +33,7 @@ from tests.unit.pulsar.binary.fake_topic import (
     receipt,
     send_error,
 )
-from tests.unit.pulsar.binary.reads import PARTITION, publisher_of
+from tests.unit.pulsar.binary.reads import PARTITION, Time, publisher_of
 
 
 @pytest.fixture
@@ -408,17 +408,20 @@ def test_a_broker_that_lives_and_stores_nothing(broker: FakeBroker, topic: FakeT
 def test_slow_receipts_are_no_failure(broker: FakeBroker, topic: FakeTopic) -> None:
     """As under a publish rate limit: each comes after a while, all of them after a long one."""
 
+    clock = Time()
+
     def slow(session: Session, sent: Sent) -> bool:
-        Event().wait(0.4)
+        clock.sleep(4)
         return True
 
     topic.before = slow
-    with publisher_of(broker.url, "4s") as publisher:
+    with publisher_of(broker.url, "5s", time=clock) as publisher:
         producer = opened(publisher)
         for sequence in range(11):
             producer.send(entry(sequence))
         producer.flush()
         assert producer.stored == 11
+    assert clock.waited == 44
 
 
 def test_pings_are_answered_while_it_waits(broker: FakeBroker, topic: FakeTopic) -> None:
