@@ -324,7 +324,7 @@ def test_a_kept_connection_that_goes_silent_costs_its_timeout_once() -> None:
     with (
         FakeBookie(quiet, script) as one,
         FakeBookie(single, batch) as two,
-        BookKeeperClient(timeout=0.5) as client,
+        BookKeeperClient(timeout=1.5) as client,
     ):
         ledger = ledger_of([one.address, two.address])
         for silent in (False, True):

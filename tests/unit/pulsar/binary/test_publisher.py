@@ -138,7 +138,7 @@ def test_a_broker_that_does_not_answer(broker: FakeBroker, topic: FakeTopic) -> 
         began = time.monotonic()
         with pytest.raises(UnavailableError, match="an answer is not there in time"):
             publish(publisher, 0)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
 
 
 def test_a_connection_that_ended_meanwhile(broker: FakeBroker, topic: FakeTopic) -> None:
