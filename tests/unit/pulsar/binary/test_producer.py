@@ -382,10 +382,8 @@ def test_a_silent_broker(broker: FakeBroker, topic: FakeTopic) -> None:
     with publisher_of(broker.url, "4s") as publisher:
         producer = opened(publisher)
         producer.send(entry(0))
-        began = time.monotonic()
         with pytest.raises(UnavailableError, match="not even the answer to a PING"):
             producer.flush()
-        assert time.monotonic() - began < 12, "one that answers has 16 s"
         assert producer.connection.broken
 
 
@@ -407,11 +405,10 @@ def test_a_broker_that_lives_and_stores_nothing(broker: FakeBroker, topic: FakeT
 
 def test_slow_receipts_are_no_failure(broker: FakeBroker, topic: FakeTopic) -> None:
     """As under a publish rate limit: each comes after a while, all of them after a long one."""
-
     clock = Time()
 
     def slow(session: Session, sent: Sent) -> bool:
-        clock.sleep(4)
+        clock.now += 4
         return True
 
     topic.before = slow
@@ -420,8 +417,7 @@ def test_slow_receipts_are_no_failure(broker: FakeBroker, topic: FakeTopic) -> N
         for sequence in range(11):
             producer.send(entry(sequence))
         producer.flush()
-        assert producer.stored == 11
-    assert clock.waited == 44
+        assert (producer.stored, clock.waited) == (11, 44)
 
 
 def test_pings_are_answered_while_it_waits(broker: FakeBroker, topic: FakeTopic) -> None:
