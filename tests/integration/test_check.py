@@ -105,6 +105,7 @@ def bad(found: dict[str, Result]) -> dict[str, str]:
     }
 
 
+@pytest.mark.journey
 def test_all_is_well(settings: Settings, s3: S3, topic: str) -> None:
     before = s3.keys()
     found = checked(settings)
@@ -131,6 +132,7 @@ def test_it_leaves_pulsar_as_it_was(settings: Settings, admin: Admin, topic: str
     assert subscriptions() == before == [[], []]
 
 
+@pytest.mark.journey
 def test_a_bookie_that_is_down(cluster: Cluster, settings: Settings) -> None:
     """It is down for whoever reaches it through a proxy: all test processes share the bookies."""
     bookie = cluster.bookies[1].address
@@ -303,6 +305,7 @@ def run(settings: Settings, tmp_path: Path) -> Callable[..., tuple[int, str, str
     return command
 
 
+@pytest.mark.journey
 def test_the_command(run: Callable[..., tuple[int, str, str]]) -> None:
     code, out, _ = run()
     assert code == 0, out

@@ -101,6 +101,8 @@ def user(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> User:
         (tools / name).symlink_to(found)
     environment = {"PATH": f"{venv / 'bin'}:{tools}", "HOME": str(folder), "LANG": "C.UTF-8"}
     environment["PULSAR_LAKE_CACHE"] = str(folder / "cache")
+    # Kernels, which test_kernel_cache.py compiles from nothing, are those of the same sources.
+    environment["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return User(folder, environment)
 
 
@@ -156,7 +158,7 @@ def test_without_a_network_one_line_says_what_to_do(user: User) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)  # the cluster, a session without any cache, kernels
+@pytest.mark.timeout(600)  # the cluster, a session without any cache
 def test_java_is_enough(user: User, orders: Orders, lake_config: Config) -> None:
     """A topic with rows in the table, on the bookies and in open ledgers; the cache is empty."""
     options = "".join(

@@ -54,6 +54,7 @@ def trimmed_namespace(admin: Admin, namespace: str) -> str:
     return namespace
 
 
+@pytest.mark.journey
 def test_a_dataframe_outlives_its_ledgers(
     cluster: Cluster,
     admin: Admin,

@@ -24,6 +24,8 @@ from tests.offload.conftest import Turns, make_offloader
 
 HOLD = "pulsar-lake"
 
+pytestmark = pytest.mark.journey  # a second each, without Spark
+
 
 @pytest.fixture
 def topic(cluster: Cluster, admin: Admin, namespace: str) -> Topic:

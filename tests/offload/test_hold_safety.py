@@ -69,6 +69,7 @@ def lose_what_is_sealed(admin: Admin, topic: Topic) -> int:
     return len(before) - 1
 
 
+@pytest.mark.journey
 def test_lost_messages_are_a_fact(
     cluster: Cluster,
     admin: Admin,
@@ -131,6 +132,7 @@ def test_lost_messages_are_a_fact(
     assert sum(LOST in text for text in status.errors) == 1
 
 
+@pytest.mark.journey
 def test_what_was_seen_is_missed_before_the_first_commit(
     cluster: Cluster,
     admin: Admin,
@@ -178,6 +180,7 @@ def test_a_topic_made_again_has_lost_nothing(
     assert not [text for text in told if LOST in text]
 
 
+@pytest.mark.journey
 def test_a_hold_that_was_moved_is_moved_back(
     cluster: Cluster, admin: Admin, pulsar: AdminClient, turns: Turns, told: list[str], topic: Topic
 ) -> None:

@@ -28,6 +28,8 @@ from tests.offload.conftest import Turns, now_ms
 from tests.support.additions import addition, open_table
 from tests.support.running import check_nothing_lost, in_table, ledgers_of, sent_ids
 
+pytestmark = pytest.mark.journey  # a second each, without Spark
+
 
 @pytest.fixture
 def topic(admin: Admin, namespace: str) -> Topic:

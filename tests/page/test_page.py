@@ -29,7 +29,7 @@ TOKEN = "the-token-of-the-page"
 BAD = "public/default/<script>document.title='broken'</script>"
 """A name that Pulsar refuses: its error text has the name in it."""
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.journey, pytest.mark.timeout(600)]
 
 
 @dataclass(slots=True)
@@ -483,7 +483,7 @@ def test_a_port_in_use_is_one_line(served: Served, tmp_path: Path, cluster: Clus
 def test_when_the_daemon_is_gone(served: Served, browser: Browser) -> None:
     browser.go("")
     browser.see("#live", "live")
-    served.run.interrupt()
+    served.run.terminate()  # as service managers end it
     assert served.run.code(120) == 0
     assert "Traceback" not in served.run.err
     browser.see("#live", "no answer since ")

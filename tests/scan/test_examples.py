@@ -17,6 +17,7 @@ from reader import open_topic
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.journey
 def test_duckdb_polars_and_pandas_take_the_rows(orders: str, lake_config: Config) -> None:
     with open_topic(lake_config, orders) as topic:
         columns = ["id", "name", "price", "at"]

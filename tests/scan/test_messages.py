@@ -130,6 +130,7 @@ def following(config: Config, topic: str, rows: int = 0) -> Iterator[_Followed]:
             yield followed
 
 
+@pytest.mark.journey
 def test_each_message_once_while_ledgers_move(
     cluster: Cluster, admin: Admin, namespace: str, lake_config: Config
 ) -> None:
@@ -229,6 +230,7 @@ def started(environment: dict[str, str], *arguments: str) -> subprocess.Popen[st
     )
 
 
+@pytest.mark.journey
 def test_head_and_tail(orders: str, environment: dict[str, str], lake_config: Config) -> None:
     with open_topic(lake_config, orders) as topic:
         first, last = (rows["id"].to_pylist() for rows in (topic.head(3), topic.tail(2)))

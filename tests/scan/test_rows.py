@@ -100,6 +100,7 @@ FILTERS = {
 }
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("where", FILTERS)
 def test_a_filter_gives_the_rows_of_sparks_where(
     where: str, orders: str, lake: PulsarLake, lake_config: Config
@@ -114,6 +115,7 @@ def test_a_filter_gives_the_rows_of_sparks_where(
         assert topic.scan([], filter=FILTERS[where]).read_all().num_rows == found.num_rows
 
 
+@pytest.mark.journey
 def test_columns_times_and_counts(orders: str, lake: PulsarLake, lake_config: Config) -> None:
     with open_topic(lake_config, orders) as topic:
         everything = topic.scan().read_all()
@@ -241,6 +243,7 @@ def test_an_abandoned_reader_holds_up_no_process(
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.journey
 def test_a_snapshot_outlives_its_ledgers(
     cluster: Cluster, admin: Admin, namespace: str, lake_config: Config
 ) -> None:

@@ -57,6 +57,7 @@ def tasks_of_spark(frame: DataFrame) -> list[Task]:
     ]
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize(
     "query",
     [

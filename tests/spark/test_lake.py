@@ -12,11 +12,34 @@ from reader.errors import ConfigurationError
 from reader.model.reasons import Reason
 from spark_ext import PulsarLake, build_session
 from spark_ext.session.builder import require_catalog
-from tests.spark.conftest import COLD, TOTAL, Orders
+from tests.spark.conftest import COLD, SEALED, TOTAL, Orders
 
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
 
 
+@pytest.mark.journey
+def test_a_time_filter_reads_what_it_needs(orders: Orders, lake: PulsarLake) -> None:
+    """Rows of one phase were all sent before those of the next one."""
+    upto = "max(__publishTime) FILTER (WHERE id < {}) AS "
+    aggregates = (upto.format(COLD) + "cold", upto.format(COLD + SEALED) + "sealed")
+    [last] = lake.table(orders.topic).selectExpr(*aggregates).collect()
+    for condition, ids in (
+        (f"__publishTime > '{last.sealed}'", range(COLD + SEALED, TOTAL)),
+        (f"__publishTime > '{last.cold}'", range(COLD, TOTAL)),
+        (f"__publishTime BETWEEN '1970-01-01' AND '{last.cold}'", range(COLD)),
+    ):
+        text = f"SELECT id FROM {orders.table} WHERE {condition}"
+        assert sorted(row.id for row in lake.spark.sql(text).collect()) == list(ids)
+        [plan], by_spark = lake.explain_query(text)
+        read = {one.segment.state for one in plan.segments if one.read}
+        assert ("offloaded" in read) == (0 in ids)
+        assert "open" in read, "when its last rows were sent, only its entries tell"
+        [explained] = lake.spark.sql(f"EXPLAIN {text}").collect()
+        assert "Physical Plan" in explained[0]
+        assert "Physical Plan" in by_spark
+
+
+@pytest.mark.journey
 @pytest.mark.parametrize(
     ("tiers", "ids"),
     [

@@ -39,6 +39,7 @@ def test_a_temporary_view_of_a_data_frame_is_its_snapshot(
         lake.spark.catalog.dropTempView("kept")
 
 
+@pytest.mark.journey
 def test_every_message_is_one_row(orders: Orders, values: Values) -> None:
     found = values(f"SELECT id, customer, amount FROM {orders.table} ORDER BY id")
     assert found == [tuple(order(number).values()) for number in range(TOTAL)]
@@ -50,6 +51,7 @@ def test_rows_are_identified_by_their_position(orders: Orders, values: Values) -
     assert values(text) == [(TOTAL, 0, TOTAL)]
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize(
     ("condition", "count"),
     [
@@ -106,6 +108,7 @@ def test_a_persistent_view(orders: Orders, values: Values) -> None:
         values("DROP VIEW spark_catalog.default.big")
 
 
+@pytest.mark.journey
 def test_self_join(orders: Orders, values: Values) -> None:
     t = orders.table
     text = (

@@ -16,6 +16,7 @@ from tests.spark.connect.client import Client, ClientError
 pytestmark = pytest.mark.timeout(600)  # the first may start all servers and two sessions of Spark
 
 
+@pytest.mark.journey
 def test_the_client_has_neither_a_jvm_nor_this_project(client: Client, orders: Orders) -> None:
     assert client.ask("sql", f"SELECT count(*) FROM {orders.table}") == [[TOTAL]]
     loaded = client.ask("modules")
@@ -24,6 +25,7 @@ def test_the_client_has_neither_a_jvm_nor_this_project(client: Client, orders: O
     assert "grpc" in loaded
 
 
+@pytest.mark.journey
 def test_sql_over_every_tier(client: Client, orders: Orders) -> None:
     text = f"SELECT count(*), sum(id), max(amount) FROM {orders.table} WHERE id >= 10"
     assert client.ask("sql", text) == [[TOTAL - 10, sum(range(10, TOTAL)), (TOTAL - 1) * 0.5]]
@@ -31,6 +33,7 @@ def test_sql_over_every_tier(client: Client, orders: Orders) -> None:
     assert [one[1] for one in tables] == ["orders"]
 
 
+@pytest.mark.journey
 def test_a_data_frame_over_every_tier(client: Client, orders: Orders) -> None:
     borders = f"id IN (0, {COLD - 1}, {COLD}, {COLD + SEALED}, {TOTAL - 1}, {TOTAL})"
     expected = [0, COLD - 1, COLD, COLD + SEALED, TOTAL - 1]
@@ -125,6 +128,7 @@ def test_an_error_is_one_line(client: Client, orders: Orders, text: str, told: s
     assert line.endswith((")", "'soon'"))
 
 
+@pytest.mark.journey
 def test_what_is_not_there(client: Client, orders: Orders) -> None:
     with pytest.raises(ClientError, match=r"TABLE_OR_VIEW_NOT_FOUND.*`nope`"):
         client.ask("sql", f"SELECT * FROM pulsar.`{orders.namespace}`.nope")

@@ -28,6 +28,7 @@ def numbers(client: Client, table: str) -> list[int]:
     return [one[0] for one in found]
 
 
+@pytest.mark.journey
 def test_rows_by_each_way(client: Client, table: str) -> None:
     client.ask("sql", f"INSERT INTO {table} VALUES (10, 'c3', 5), (11, 'c4', 5.5)")
     client.ask("sql", f"INSERT INTO {table} (amount, id, customer) SELECT 6, 12, 'c5'")
