@@ -37,7 +37,6 @@ def values(settings: Settings, topic: Topic) -> list[bytes]:
     return sorted(row["value"] for row in rows.to_pylist())
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_beside_its_turns(
     cluster: Cluster, admin: Admin, namespace: str, tmp_path: Path, start: Start
@@ -90,7 +89,6 @@ def test_beside_its_turns(
     assert run.code() == 0, run.err
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_catalog_that_never_answers_is_in_nobodys_way(
     cluster: Cluster, admin: Admin, namespace: str, tmp_path: Path, start: Start, deaf: str
@@ -114,7 +112,6 @@ def test_a_catalog_that_never_answers_is_in_nobodys_way(
     assert time.monotonic() - before < 60
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_an_interrupt_while_iceberg_follows(
     cluster: Cluster, admin: Admin, namespace: str, tmp_path: Path, start: Start, deaf: str

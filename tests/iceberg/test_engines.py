@@ -86,7 +86,6 @@ def test_each_type_by_pyiceberg(
     )
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", ["files", "sql"])
 def test_each_type_by_duckdb(
@@ -100,7 +99,6 @@ def test_each_type_by_duckdb(
     assert rows_by(DUCKDB, "duckdb_rows", given) == all_rows(storage)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_each_type_by_spark_from_the_directory(
     storage: Storage, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,7 +115,6 @@ def test_each_type_by_spark_from_the_directory(
         assert spark.rows({**given, "table": table, "out": out}) == all_rows(storage)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_spark_answers_by_rows_not_by_bounds(
     storage: Storage, spark: SparkEngine, tmp_path: Path
@@ -139,7 +136,6 @@ def test_spark_answers_by_rows_not_by_bounds(
     assert "'rows': 3" in row
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_each_type_by_spark_from_a_rest_catalog(
     storage: Storage, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -152,7 +148,6 @@ def test_each_type_by_spark_from_a_rest_catalog(
         assert read == all_rows(storage)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_what_spark_deletes_is_refused_or_put_right(
     storage: Storage, spark: SparkEngine, tmp_path: Path

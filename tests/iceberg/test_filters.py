@@ -18,7 +18,7 @@ from tests.support.additions import open_table
 from tests.support.iceberg import follower, iceberg_config, location
 from tests.support.tables import TOPIC, all_rows
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture

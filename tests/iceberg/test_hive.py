@@ -18,7 +18,7 @@ from tests.iceberg.hive_metastore import HiveMetastore
 from tests.support.iceberg import follower, iceberg_config, iceberg_rows, snapshot_versions
 from tests.support.tables import TOPIC, all_rows, fill, maintainer
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,6 @@ def lake(kind: str, directory: Path) -> Lake:
     return Lake(Settings(directory, NoPulsar(), str(directory / "lake"), iceberg=section), config)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["files", "sql"])
 def test_a_kill_at_each_step(kind: str, tmp_path: Path, start: Start) -> None:
     found = lake(kind, tmp_path)
@@ -74,7 +73,6 @@ def test_a_kill_at_each_step(kind: str, tmp_path: Path, start: Start) -> None:
     assert len(versions) == len(set(versions))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["files", "sql"])
 def test_two_at_once(kind: str, tmp_path: Path, start: Start) -> None:
     found = lake(kind, tmp_path)
@@ -88,7 +86,6 @@ def test_two_at_once(kind: str, tmp_path: Path, start: Start) -> None:
     assert len(versions) == len(set(versions))
 
 
-@pytest.mark.long
 def test_what_maintain_and_status_say(tmp_path: Path, start: Start) -> None:
     found = lake("sql", tmp_path)
     fill(found.storage, [1, 2])
@@ -134,7 +131,6 @@ def test_what_the_settings_have_wrong_is_one_line_at_the_start(
     assert "Traceback" not in run.err
 
 
-@pytest.mark.long
 def test_a_catalog_that_is_away_holds_up_nothing(tmp_path: Path, start: Start) -> None:
     section = {"catalog": "rest", "options": {"uri": "http://127.0.0.1:1", "token": "geheimnis"}}
     settings = Settings(tmp_path, NoPulsar(), str(tmp_path / "lake"), iceberg=section)

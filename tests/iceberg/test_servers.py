@@ -72,18 +72,8 @@ def test_many_at_once_on_s3(s3: S3, tmp_path: Path, kind: str) -> None:
     assert snapshot_versions(iceberg_table(storage, config)) == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("kind", "end"),
-    [
-        pytest.param(kind, end, marks=() if end == often else pytest.mark.long)
-        for kind, often in (
-            ("apply_then_500", ".avro"),
-            ("apply_then_drop", ".metadata.json"),
-            ("refuse", "version-hint.text"),
-        )
-        for end in (".metadata.json", ".avro", "version-hint.text")
-    ],
-)
+@pytest.mark.parametrize("kind", ["apply_then_500", "apply_then_drop", "refuse"])
+@pytest.mark.parametrize("end", [".metadata.json", ".avro", "version-hint.text"])
 def test_a_put_that_seems_to_fail(s3: S3, tmp_path: Path, kind: str, end: str) -> None:
     """However often each client tries: a version is one snapshot, and has its files once."""
     good, config = on_s3(s3), iceberg_config("files", tmp_path)
@@ -107,7 +97,6 @@ def test_a_put_that_seems_to_fail(s3: S3, tmp_path: Path, kind: str, end: str) -
     assert len(versions) == len(set(versions))
 
 
-@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_through_a_rest_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)

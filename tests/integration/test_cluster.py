@@ -35,8 +35,6 @@ from testbed.publish import (
 )
 from testbed.s3 import S3
 
-pytestmark = pytest.mark.long
-
 ORDER = {
     "type": "record",
     "name": "Order",

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import reader
 
 _CONSTANTS = Path("decode", "tables.py")
@@ -44,7 +42,6 @@ def _scan(root: Path, cache: Path) -> tuple[int, int, int]:
     return published, hits, misses
 
 
-@pytest.mark.long
 def test_a_change_in_an_imported_module_compiles_anew(tmp_path: Path) -> None:
     package = tmp_path / "reader"
     shutil.copytree(

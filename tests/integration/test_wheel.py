@@ -138,7 +138,6 @@ def test_no_wheel_without_the_shim(wheel: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.whl"))
 
 
-@pytest.mark.long
 def test_without_a_network_one_line_says_what_to_do(user: User) -> None:
     done = user.run(
         "setup", DEFAULT_ARTIFACT_REPOSITORY="http://127.0.0.1:9/", PULSAR_LAKE_CACHE="none"
@@ -157,7 +156,6 @@ def test_without_a_network_one_line_says_what_to_do(user: User) -> None:
     assert str(folder) in done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.timeout(600)  # the cluster, a session without any cache
 def test_java_is_enough(user: User, orders: Orders, lake_config: Config) -> None:
     """A topic with rows in the table, on the bookies and in open ledgers; the cache is empty."""

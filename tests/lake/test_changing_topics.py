@@ -74,10 +74,7 @@ def unloading(admin: Admin, topic: str) -> Iterator[list[int]]:
         thread.join()
 
 
-@pytest.mark.parametrize(
-    "tiers",
-    [None, *(pytest.param(one, marks=pytest.mark.long) for one in ("bookkeeper", "broker"))],
-)
+@pytest.mark.parametrize("tiers", [None, "bookkeeper", "broker"])
 def test_unloads_during_a_query(
     tiers: str | None, admin: Admin, lake: PulsarLake, namespace: str, send: Publish
 ) -> None:
@@ -92,7 +89,6 @@ def test_unloads_during_a_query(
         assert lake.table(topic, tiers=tiers).count() == len(sent)
 
 
-@pytest.mark.long
 def test_unloads_during_an_offload(
     admin: Admin, lake: PulsarLake, namespace: str, send: Publish, offload: Offload
 ) -> None:
@@ -174,7 +170,6 @@ def test_a_terminated_topic(
         assert rows_of(lake.table(topic, tiers=tiers)) == sent
 
 
-@pytest.mark.long
 def test_odd_names(
     admin: Admin,
     lake: PulsarLake,

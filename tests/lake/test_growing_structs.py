@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import avro_schema, publish
-
-pytestmark = pytest.mark.long
 
 
 def _schema(*more: dict[str, Any]) -> Any:

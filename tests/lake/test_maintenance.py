@@ -58,7 +58,6 @@ def places(frame: Any) -> list[tuple[int, int]]:
     return sorted((row[0], row[1]) for row in frame.select("__ledgerId", "__entryId").collect())
 
 
-@pytest.mark.long
 def test_nan_is_found_and_files_are_skipped_as_before(lake: PulsarLake, storage: Storage) -> None:
     fill(storage, range(1, 25))
     rows = all_rows(storage)

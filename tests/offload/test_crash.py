@@ -50,7 +50,6 @@ def send(cluster: Cluster, admin: Admin, topic: Topic, count: int, ledgers: int)
     return sent
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_kill_at_each_step_and_then_two_at_once(
     cluster: Cluster, admin: Admin, s3: S3, topic: Topic, tmp_path: Path, start: Start
@@ -84,7 +83,6 @@ def test_kill_at_each_step_and_then_two_at_once(
     assert check_nothing_lost(settings.storage, admin, topic, sent) == len(sent)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.proxied
 @pytest.mark.parametrize("kind", ["refuse", "apply_then_500"])
@@ -110,7 +108,6 @@ def test_a_task_that_fails_is_run_again(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.long
 def test_one_failing_topic_stops_no_other(
     cluster: Cluster, admin: Admin, trimming: str, topic: Topic, tmp_path: Path, start: Start
 ) -> None:

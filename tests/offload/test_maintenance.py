@@ -20,7 +20,6 @@ from tests.support.running import Settings, Start
 from tests.support.tables import TOPIC, all_rows, fill
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_beside_its_turns(
     cluster: Cluster, admin: Admin, namespace: str, tmp_path: Path, start: Start
@@ -66,7 +65,6 @@ def test_beside_its_turns(
 
 
 @pytest.mark.parametrize("step", ["maintenance-written", "maintenance-committed"])
-@pytest.mark.long
 def test_kill_in_the_middle(tmp_path: Path, start: Start, cluster: Cluster, step: str) -> None:
     storage = open_storage(StorageConfig(uri=str(tmp_path / "lake")))
     fill(storage, range(1, 9))

@@ -91,7 +91,6 @@ def settled(scheduler: Scheduler, *names: str) -> bool:
     return all(name in states and states[name].share is not None for name in names)
 
 
-@pytest.mark.long
 def test_a_namespace_is_served(
     cluster: Cluster,
     admin: Admin,

@@ -31,7 +31,6 @@ def send(cluster: Cluster, admin: Admin, topic: Topic) -> list[Message]:
     return sent
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_ctrl_c(
     cluster: Cluster, admin: Admin, s3: S3, topic: Topic, tmp_path: Path, start: Start

@@ -21,7 +21,7 @@ from testbed.s3 import S3
 from testbed.standalone import StandaloneSpark, Worker
 from tests.support.running import Settings, Start, check_nothing_lost, in_table
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 SECRET = "not-to-be-seen"
 

@@ -12,7 +12,6 @@ from testbed.publish import publish
 from tests.integration.test_kept_clients import rows
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("tier", ["bookkeeper", "broker"])
 def test_servers_that_restart_between_two_reads(
     servers: ProcessCluster,

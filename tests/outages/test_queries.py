@@ -13,8 +13,6 @@ from testbed.admin import Admin
 from testbed.cluster import BookieProcess, ProcessCluster
 from testbed.publish import publish
 
-pytestmark = pytest.mark.long
-
 COUNT = 30_000
 
 

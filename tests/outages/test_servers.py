@@ -12,8 +12,6 @@ from testbed.admin import Admin, ensembles, wait_until
 from testbed.cluster import ProcessCluster
 from testbed.publish import publish
 
-pytestmark = pytest.mark.long
-
 
 def test_a_killed_bookie_and_a_killed_broker_lose_nothing(
     servers: ProcessCluster, servers_admin: Admin, servers_client: Any, topic_name: str

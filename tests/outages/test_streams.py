@@ -13,8 +13,6 @@ from tests.conftest import unique_name
 from tests.spark.stream.conftest import Topic
 from tests.spark.stream.runs import reader, running
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest, servers: ProcessCluster, servers_admin: Admin) -> Topic:

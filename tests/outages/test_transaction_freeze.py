@@ -23,8 +23,6 @@ from testbed.publish import quiet_client
 from tests.support.transactions.broker_wire import BrokerWire, RefusedError, Transaction
 from tests.support.transactions.killed_writer import killed_writer
 
-pytestmark = pytest.mark.long
-
 PLAIN = [b"plain 0", b"plain 1"]
 ROWS = [b"row 0", b"row 1", b"row 2"]
 FOR_EVER = 600_000

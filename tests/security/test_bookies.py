@@ -57,11 +57,7 @@ def test_sasl_alone(
     [
         ({"sasl_user": ""}, "refuses the connection"),
         ({"sasl_password": "wrong"}, "does not accept the SASL user bookkeeper-reader"),
-        pytest.param(
-            {"sasl_user": "bookkeeper-unknown"},
-            "does not accept the SASL user",
-            marks=pytest.mark.long,  # it takes as long as the one above
-        ),
+        ({"sasl_user": "bookkeeper-unknown"}, "does not accept the SASL user"),
         ({"tls_certificate_file": None, "tls_key_file": None}, "refuses the connection"),
         ({"tls_trust_certs_file": None}, "certificate of bookie .* is not accepted"),
         ({"tls": False, "sasl_user": ""}, "requires authentication"),

@@ -143,12 +143,7 @@ def test_a_subscription_that_the_namespace_does_not_allow(
     ("change", "text", "fix"),
     [
         ({"sasl_user": ""}, "refuses the connection", "sasl_user"),
-        pytest.param(
-            {"sasl_password": "wrong"},
-            "does not accept the SASL user",
-            "sasl_user",
-            marks=pytest.mark.long,  # 10 s until the bookie says so
-        ),
+        ({"sasl_password": "wrong"}, "does not accept the SASL user", "sasl_user"),
         ({"tls": False, "sasl_user": ""}, "requires authentication", "[pulsar.bookkeeper]"),
         ({"tls_trust_certs_file": None}, "certificate of bookie", "tls_trust_certs_file"),
     ],

@@ -24,8 +24,6 @@ from reader.pulsar.admin import AdminClient
 from testbed.admin import Admin, wait_until
 from testbed.publish import publish
 
-pytestmark = pytest.mark.long
-
 
 @dataclass(frozen=True, slots=True)
 class World:

@@ -67,7 +67,6 @@ def command_lines() -> str:
     return "\n".join(found)
 
 
-@pytest.mark.long
 def test_secrets_show_nowhere(
     config: tuple[Path, list[str]], orders: Orders, s3: S3, tmp_path: Path
 ) -> None:

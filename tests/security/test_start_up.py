@@ -18,8 +18,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.long  # another Spark
-
 ROOT = Path(__file__).parents[2]
 TOKEN = "the-token-of-the-environment"
 

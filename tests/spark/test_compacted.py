@@ -111,7 +111,6 @@ def test_it_is_what_a_compacted_reader_sees(
     assert total == 107
 
 
-@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_it_has_what_pulsar_has_compacted_and_deleted(
     cluster: Cluster,

@@ -218,7 +218,6 @@ build_session(settings).stop()
 """
 
 
-@pytest.mark.long
 def test_a_jvm_keeps_the_jars_of_its_first_session(tmp_path: Path) -> None:
     found = subprocess.run(
         [sys.executable, "-c", TWO_SESSIONS, str(tmp_path)],

@@ -57,7 +57,6 @@ def test_the_settings_as_a_program_prints_them(
     assert "cannot read the configuration" in capsys.readouterr().err
 
 
-@pytest.mark.long
 def test_spark_sql(shell: tuple[Path, dict[str, str]], orders: Orders) -> None:
     text = (
         f"SHOW TABLES IN pulsar.`{orders.namespace}`;"
@@ -85,7 +84,6 @@ def jdbc(shell: tuple[Path, dict[str, str]]) -> Iterator[str]:
         yield f"jdbc:hive2://127.0.0.1:{port}/default"
 
 
-@pytest.mark.long
 def test_jdbc(jdbc: str, shell: tuple[Path, dict[str, str]], orders: Orders) -> None:
     arguments = ["-u", jdbc, "-n", "u", "--outputformat=csv2", "--silent=true"]
     t = orders.table

@@ -66,7 +66,6 @@ def check(client: Client, topic: str, total: int) -> None:
     assert sent == [[*one, one[1]] for one in large]
 
 
-@pytest.mark.long
 @pytest.mark.timeout(800)  # two runs, each a process with a JVM of its own
 def test_each_run_takes_what_has_come(
     client: Client,
