@@ -78,8 +78,8 @@ def test_two_at_once(kind: str, tmp_path: Path, start: Start) -> None:
     found = lake(kind, tmp_path)
     for first in (1, 5):
         fill(found.storage, range(first, first + 4))
-        runs = [start(found.settings, "maintain", TOPIC.local_name) for _ in range(3)]
-        assert [run.code() for run in runs] == [0, 0, 0], [run.err for run in runs]
+        runs = [start(found.settings, "maintain", TOPIC.local_name) for _ in range(2)]
+        assert [run.code() for run in runs] == [0, 0], [run.err for run in runs]
         found.check()
     versions = snapshot_versions(iceberg_table(found.storage, found.config))
     assert versions[:2] == [1, 2]
