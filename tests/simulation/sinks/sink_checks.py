@@ -126,6 +126,8 @@ def require_reason(
     elif isinstance(error, ConfigurationError):
         is_one = any(sinks.producers.is_exclusive(ml) for ml in world.parts)
         is_one = is_one or not sinks.producers.may_enable
+        # The checkpoint knows a version as sent, of which the copy has the manifest of before.
+        is_one = is_one or sinks.restored > 0
     else:
         is_one = type(error) is PulsarLakeError and version is not None
         is_one = is_one and version is not None and _may_fail(world, sinks, version)
