@@ -96,4 +96,34 @@ MUTATIONS = (
         "entries behind a refused one are stored: the refused one can never be sent again",
         ("tests/unit/pulsar/binary/test_producer.py", "tests/unit/pulsar/binary"),
     ),
+    Mutation(
+        "files-deleted-before-a-manifest-is-sent",
+        "reader/sink/writes.py",
+        "        objects.put(self._path(manifest.version), done.to_bytes())\n"
+        "        self._latest = done\n"
+        "        objects.delete(manifest.files)\n",
+        "        objects.delete(manifest.files)\n"
+        "        objects.put(self._path(manifest.version), done.to_bytes())\n"
+        "        self._latest = done\n",
+        "a driver that dies in between leaves a write that nobody can end",
+        ("tests/unit/sink/test_order_of_deletions.py",),
+    ),
+    Mutation(
+        "manifests-forgotten-last",
+        "reader/sink/writes.py",
+        "        objects.delete(manifests)  # first: one whose files are gone could never be sent\n"
+        "        objects.delete([path for path in paths if path not in manifests])\n",
+        "        objects.delete([path for path in paths if path not in manifests])\n"
+        "        objects.delete(manifests)\n",
+        "a driver that dies in between leaves a write that nobody can end",
+        ("tests/unit/sink/test_order_of_deletions.py",),
+    ),
+    Mutation(
+        "ids-of-another-planner-forgotten",
+        "spark_ext/catalog/sinks.py",
+        'found.assume(value["state"])',
+        "pass",
+        "after its planner has died a batch goes on with a new name of a producer",
+        ("tests/unit/spark/catalog/test_sinks.py",),
+    ),
 )

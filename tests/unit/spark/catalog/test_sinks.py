@@ -166,6 +166,23 @@ def test_names_are_taken_in_turn(sinks: Sinks, world: World) -> None:
     assert json.loads(one)["app"] != json.loads(two)["app"]
 
 
+def test_a_planner_that_is_started_again_goes_on_with_the_ids(sinks: Sinks, world: World) -> None:
+    """Of a write without a name nothing is kept, and its next batch has begun before."""
+    first = unnamed(sinks, world)
+    sinks.commit(None, first, None, messages(staged(world, first)))
+    found = NamedWrite(world.clients, json.loads(first)["app"], PLACE).latest()
+    assert found is not None
+    sinks.sent(None, first, None)
+    second = unnamed(sinks, world)
+    another = Sinks(lambda config: world.clients)
+    assert sending(another.commit(None, second, None, messages(staged(world, second))))
+    manifest = NamedWrite(world.clients, json.loads(second)["app"], PLACE).latest()
+    assert manifest is not None
+    assert (manifest.version, manifest.producer) == (1, found.producer)
+    [before], [entries] = found.partitions, manifest.partitions
+    assert entries.before == before.first + before.ids - 1
+
+
 def test_a_batch_without_rows_gives_its_name_back(sinks: Sinks, world: World) -> None:
     write = unnamed(sinks, world)
     assert sinks.commit(None, write, None, messages(NOTHING)) == {}
