@@ -106,7 +106,7 @@ MUTATIONS = (
         "        objects.put(self._path(manifest.version), done.to_bytes())\n"
         "        self._latest = done\n",
         "a driver that dies in between leaves a write that nobody can end",
-        ("tests/unit/sink/test_order_of_deletions.py",),
+        ("tests/unit/sink/test_interrupted_writes.py",),
     ),
     Mutation(
         "manifests-forgotten-last",
@@ -116,7 +116,7 @@ MUTATIONS = (
         "        objects.delete([path for path in paths if path not in manifests])\n"
         "        objects.delete(manifests)\n",
         "a driver that dies in between leaves a write that nobody can end",
-        ("tests/unit/sink/test_order_of_deletions.py",),
+        ("tests/unit/sink/test_interrupted_writes.py",),
     ),
     Mutation(
         "ids-of-another-planner-forgotten",

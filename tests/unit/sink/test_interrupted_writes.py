@@ -1,4 +1,4 @@
-"""What is deleted first: a driver may die in between, and the next one goes on with the rest."""
+"""What a driver that dies, or a store whose answer is lost, leaves of a write."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 
+from reader.errors import UnavailableError
 from reader.sink import NamedWrite
 from reader.storage.objects import Objects
 from tests.unit.sink.worlds import World, batches
@@ -56,3 +57,25 @@ def test_no_manifest_is_without_its_files(
     assert (
         found is None or found.sent or all((world.directory / one).exists() for one in found.files)
     )
+
+
+@pytest.mark.parametrize("answer", ["lost", "of a retry"])
+def test_a_manifest_that_is_there_has_decided(
+    world: World, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """The store has it, though nobody heard so, or its client met its own first attempt."""
+    real = Objects.put_if_absent
+
+    def put(objects: Objects, path: str, data: bytes) -> bool:
+        assert real(objects, path, data)
+        if answer == "lost":
+            raise UnavailableError("no answer")
+        return False
+
+    write = world.write()
+    with monkeypatch.context() as patched:
+        patched.setattr(Objects, "put_if_absent", put)
+        decided = write.decide(0, [world.staged(batches(2))], encrypted=False)
+    assert decided is not None
+    assert decided[1], "this driver's manifest"
+    assert world.write().latest() == decided[0]
