@@ -88,7 +88,7 @@ ON_STORAGES := tests/maintenance/test_commit.py tests/maintenance/test_commit_fa
 	tests/maintenance/test_maintenance.py tests/maintenance/test_vacuum.py \
 	tests/lake/test_moving_segments.py tests/lake/test_maintenance.py tests/scan/test_rows.py \
 	tests/spark/test_catalog.py tests/spark/stream/test_streams.py \
-	tests/spark/sink/test_exactly_once.py
+	tests/spark/sink/test_exactly_once.py tests/spark/sink/test_journey.py
 
 .PHONY: test-storages
 test-storages: setup  ## The contract of storages, and the product on each kind (options: STORAGES="gcs hdfs")

@@ -224,8 +224,15 @@ SPARK = {
     "class_archive": False,  # a run archives nothing when it ends
     # On two cores, for tables of a few files and states of a few keys.
     "conf": {
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
+        # By Spark's defaults Hadoop starts some 25 processes for the checkpoint of a micro-batch on
+        # a local disk: for each link that it looks at, and for each file's mode.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing."
+            "FileSystemBasedCheckpointFileManager"
+        ),
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     },
 }
 """``[spark]`` of the session that tests share."""

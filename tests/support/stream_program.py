@@ -30,7 +30,16 @@ if TYPE_CHECKING:
 
     from spark_ext import PulsarLake
 
-__all__ = ["PLANNER", "REMAINDERS", "TASKS", "Job", "StreamProgram"]
+__all__ = [
+    "PLANNER",
+    "REMAINDERS",
+    "RENAMED",
+    "TASKS",
+    "Job",
+    "StreamProgram",
+    "pids_of",
+    "write_rows",
+]
 
 REMAINDERS = 7
 """The state's keys: a number's remainder by it, of each topic and partition."""
@@ -38,6 +47,9 @@ REMAINDERS = 7
 PLANNER = "spark_ext.catalog.server"
 TASKS = "spark_ext.datasource.python_daemon"
 """Modules of the program's Python processes, those of its tasks with what forks them."""
+
+RENAMED = {"__topic": "topic", "__partition": "partition"}
+"""Columns of a stream, as ``write_rows`` has them."""
 
 _AFTER_AN_ERROR = 1.0
 
@@ -101,13 +113,9 @@ class StreamProgram:
         return [] if pid is None else [pid, *descendants(pid)]
 
     def pids_of(self, module: str) -> list[int]:
-        """Of those that run a Python module; Spark's JVM has its name in a setting, and is not."""
-        found = []
-        for pid in self.pids:
-            with suppress(OSError):
-                if module in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
-                    found.append(pid)
-        return found
+        """Return the program's processes that run a Python module."""
+        pid = self._process.pid
+        return [] if pid is None else pids_of(pid, module)
 
     def kill_some(self, module: str) -> bool:
         """SIGKILL for those that run a Python module, if there are any.
@@ -141,6 +149,19 @@ class StreamProgram:
         lines = (line for line in self.log.splitlines() if line.startswith('{"event": '))
         found: list[dict[str, Any]] = list(map(json.loads, lines))
         return [one for one in found if one["event"] == kind]
+
+
+def pids_of(root: int, module: str) -> list[int]:
+    """Return the processes below a process that run a Python module.
+
+    Spark's JVM has the module's name in a setting, and is not one of them.
+    """
+    found = []
+    for pid in descendants(root):
+        with suppress(OSError):
+            if module in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+                found.append(pid)
+    return found
 
 
 # --- what runs in the process ---
@@ -190,7 +211,7 @@ class _Query:
         read = self._lake.spark.readStream.format("pulsar")
         options = {"startingPosition": "earliest", **job.options.get(self._name, {})}
         stream = read.options(topics=",".join(job.topics), **options).load()
-        frame = stream.withColumnsRenamed({"__topic": "topic", "__partition": "partition"})
+        frame = stream.withColumnsRenamed(RENAMED)
         frame = frame.selectExpr("*", f"{job.number} AS number")
 
         def write(batch: DataFrame, number: int) -> None:
@@ -229,8 +250,8 @@ class _Query:
         return writer.foreachBatch(write).start()
 
 
-def _write_rows(batch: DataFrame, folder: str) -> None:
-    """``task`` and ``row`` say in which order the rows came."""
+def write_rows(batch: DataFrame, folder: str) -> None:
+    """Write a micro-batch of ``rows``. ``task`` and ``row`` are the order in which rows came."""
     rows = batch.selectExpr(
         "topic",
         "partition",
@@ -262,7 +283,7 @@ def main(path: str) -> None:
         # Else Spark takes what a kill has left of its first offsets for another query's.
         lake.spark.conf.set("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")
         lake.spark.conf.set("spark.sql.shuffle.partitions", "2")
-        writes = {"rows": _write_rows, "state": _write_state}
+        writes = {"rows": write_rows, "state": _write_state}
         queries = [_Query(name, lake, job, writes.get(name)) for name in job.queries]
         while queries:
             queries = [one for one in queries if one.goes_on()]

@@ -30,8 +30,6 @@ SETTINGS = {
     "maxMessageSize": 262_144,
 }
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture(scope="module")
 def quick_cluster() -> Iterator[CompactCluster]:
@@ -164,35 +162,40 @@ class CrashError(Exception):
     """Of the task that sends."""
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_name_that_the_broker_has_forgotten(
-    rest: Admin, clients: Clients, topic_name: str, whole: bool
+def test_names_that_the_broker_has_forgotten(
+    rest: Admin, clients: Clients, topic_name: str
 ) -> None:
-    rest.create_topic(topic_name)
+    """One has sent everything, and one has died between two sends."""
     values = payloads(2_000, 2_000)
-    _, manifest = decided(clients, topic_name, values, batchingMaxMessages="10", compression="none")
+    manifests = {}
 
     def crash() -> None:
         raise CrashError
 
-    if whole:
-        send(clients, manifest, fresh=True)
-    else:
-        # What is sent goes out a MB at a time: of 200 entries some are stored, and some are not.
-        with pytest.raises(CrashError):
-            send(clients, manifest, fresh=True, now=at_entries({150: crash}))
-    found = wait_until("what was sent to be stored", lambda: stored(clients, topic_name))
-    assert (len(found) < 2_000) != whole
+    for topic in (f"{topic_name}-whole", f"{topic_name}-half"):
+        rest.create_topic(topic)
+        _, manifest = decided(clients, topic, values, batchingMaxMessages="10", compression="none")
+        manifests[topic] = manifest
+        if topic.endswith("whole"):
+            send(clients, manifest, fresh=True)
+        else:
+            # What is sent goes out a MB at a time: of 200 entries some are stored, and some not.
+            with pytest.raises(CrashError):
+                send(clients, manifest, fresh=True, now=at_entries({150: crash}))
+        found = wait_until("what was sent to be stored", lambda: stored(clients, topic))  # noqa: B023
+        assert (len(found) == 2_000) == topic.endswith("whole")
 
-    def forgotten() -> bool:
-        cursors = rest.internal_stats(topic_name)["cursors"]
-        return manifest.producer not in cursors["pulsar.dedup"].get("properties", {})
+    def known() -> list[bool]:
+        cursors = (rest.internal_stats(topic)["cursors"]["pulsar.dedup"] for topic in manifests)
+        names = zip(cursors, manifests.values(), strict=True)
+        return [one.producer in cursor.get("properties", {}) for cursor, one in names]
 
-    wait_until("the broker to know the name", lambda: not forgotten(), timeout=60)
-    wait_until("the broker to forget the name", forgotten, timeout=240, interval=2)
-    for _ in range(2):
-        send(clients, manifest, fresh=False)
-        assert stored(clients, topic_name) == values
+    wait_until("the broker to know the names", lambda: all(known()), timeout=60)
+    wait_until("the broker to forget them", lambda: not any(known()), timeout=240, interval=2)
+    for topic, manifest in manifests.items():
+        for _ in range(2):
+            send(clients, manifest, fresh=False)
+            assert stored(clients, topic) == values
 
 
 # -- limits ----------------------------------------------------------------------------------------
@@ -204,7 +207,7 @@ def test_a_publish_rate_limit_is_waited_for(rest: Admin, clients: Clients, topic
     limit = {"publishThrottlingRateInMsg": 100, "publishThrottlingRateInByte": -1}
     rest.request("POST", path, json=limit)
     wait_until("the policy", lambda: rest.request("GET", path, params={"applied": "true"}))
-    values = payloads(1_500)
+    values = payloads(900)
     _, manifest = decided(clients, topic_name, values, batchingMaxMessages="10")
     began = time.monotonic()
     slept: list[float] = []

@@ -34,7 +34,7 @@ MUTATIONS = (
         "if to.at > since.at:",
         "rows of a given-up chunked message never come in a stream of an idle topic",
         (_STREAMS,),
-        ("tests/spark/stream/test_given_up.py",),
+        ("tests/spark/stream/changes/test_given_up.py",),
     ),
     Mutation(
         "idle-partition-counts-as-lost",

@@ -29,7 +29,7 @@ class Target:
         """In the order of the log, partition by partition; read without Spark."""
         places = ["__partition", "__ledgerId", "__entryId", "__batchIndex"]
         with open_topic(self._config, self.topic) as opened:
-            table = opened.scan(columns=[*columns, *places]).read_all()
+            table = opened.scan(columns=list(dict.fromkeys([*columns, *places]))).read_all()
         table = table.sort_by([(one, "ascending") for one in places])
         return [tuple(row[name] for name in columns) for row in table.to_pylist()]
 

@@ -1,9 +1,10 @@
 """A write whose tasks are not done at their first attempt, in a process of its own.
 
-    python -m tests.spark.sink.retried_write SETTINGS TABLE ROWS MODE
+    python -m tests.spark.sink.retried_write SETTINGS ROWS MODE=TABLE…
 
-``fail``: the first attempt of each task fails behind its last row. ``hang``: that of task 0 waits
-there for longer than anybody would. ``run``: nothing is wrong with them.
+One write after the other. ``fail``: the first attempt of each task fails behind its last row.
+``hang``: that of task 0 waits there for longer than anybody would. ``run``: nothing is wrong with
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from spark_ext import PulsarLake
 TASKS = 4
 
 
-def main(settings: str, table: str, rows: str, mode: str) -> None:
+def main(settings: str, rows: str, *writes: str) -> None:
     def fail(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
         context = TaskContext.get()
@@ -40,13 +41,14 @@ def main(settings: str, table: str, rows: str, mode: str) -> None:
         "hang": hang,
     }
     with PulsarLake(settings) as lake:
-        frame = lake.spark.range(0, int(rows), 1, TASKS)
-        if mode in ways:
-            frame = frame.mapInArrow(ways[mode], "id BIGINT")
-        frame = frame.selectExpr("id", "CAST(id AS STRING) AS name", "0.5D AS amount")
-        # More than what travels to the driver, and many entries.
-        options = {"compression": "none", "batchingMaxMessages": "100"}
-        frame.writeTo(table).options(**options).append()
+        for mode, table in (write.split("=", 1) for write in writes):
+            frame = lake.spark.range(0, int(rows), 1, TASKS)
+            if mode in ways:
+                frame = frame.mapInArrow(ways[mode], "id BIGINT")
+            frame = frame.selectExpr("id", "CAST(id AS STRING) AS name", "0.5D AS amount")
+            # More than what travels to the driver, and many entries.
+            options = {"compression": "none", "batchingMaxMessages": "100"}
+            frame.writeTo(table).options(**options).append()
 
 
 if __name__ == "__main__":

@@ -6,15 +6,16 @@ import re
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from offloader.config import Config
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
-from testbed.faults import FaultyStore
+from testbed.faults import FaultyStore, Rule
 from testbed.publish import json_schema, publish
 from testbed.s3 import S3
 from tests.spark.conftest import ORDER, order
@@ -101,27 +102,32 @@ class Copying:
         )
         self.sent += count
 
-    def program(self, log: str = "stream.log") -> StreamProgram:
-        return StreamProgram(self._directory, self._job, log=log)
+    def program(self, log: str = "stream.log", **changes: Any) -> StreamProgram:
+        """A program that ends when it has copied all that there is, but for what is changed."""
+        return StreamProgram(self._directory, replace(self._job, **changes), log=log)
 
     def die_at(self, step: Step) -> None:
         """Run a program that is killed at a step."""
-        program = self._killed_at(step, lambda program: program.kill())
-        assert program.code(240) == -9, f"{step}: {program.log}"
+        started: list[StreamProgram] = []
+        rule = self._call_at(step, lambda: started[0].kill())
+        started.append(self.program())
+        assert started[0].code(240) == -9, f"{step}: {started[0].log}"
+        assert rule.hits == 1, f"{step}: {started[0].log}"
         self._store.heal()
 
-    def lose_tasks_at(self, step: Step) -> None:
-        """Run a program whose tasks are killed at a step: Spark tries them again."""
+    def lose_tasks_at(self, step: Step, program: StreamProgram) -> None:
+        """Copy more by a program that runs on, whose tasks are killed at a step."""
 
-        def kill(program: StreamProgram) -> None:
+        def kill() -> None:
             assert program.kill_some(TASKS)
 
-        program = self._killed_at(step, kill)
-        assert program.code(240) == 0, f"{step}: {program.log}"
+        rule = self._call_at(step, kill)
+        self.send(ROWS)
+        self.wait_for(program)
+        assert rule.hits == 1, f"{step}: {program.log}"
         self._store.heal()
 
-    def _killed_at(self, step: Step, kill: Callable[[StreamProgram], None]) -> StreamProgram:
-        started: list[StreamProgram] = []
+    def _call_at(self, step: Step, act: Callable[[], None]) -> Rule:
         seen: list[str] = []
 
         def is_step(method: str, target: str) -> bool:
@@ -133,14 +139,20 @@ class Copying:
             return len(seen) == step.number
 
         def call() -> bool:
-            kill(started[0])
+            act()
             return False
 
-        rule = self._store.call(is_step, call, applied=step.applied)
-        started.append(self.program())
-        started[0].code(240)
-        assert rule.hits == 1, f"{step}: {started[0].log}"
-        return started[0]
+        return self._store.call(is_step, call, applied=step.applied)
+
+    def wait_for(self, program: StreamProgram) -> None:
+        """Wait until a program that runs on has copied all, and compare."""
+
+        def is_copied() -> bool:
+            assert program.running, program.log
+            return sum(len(one.rows("number")) for one in self._targets) >= self.sent
+
+        wait_until("all rows", is_copied, timeout=240, interval=1)
+        self.check()
 
     def finish(self) -> None:
         """Copy what is left, and compare."""
@@ -180,7 +192,6 @@ def copying(
     return start
 
 
-@pytest.mark.long
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_kill_at_each_step(copying: Callable[..., Copying], s3: S3) -> None:
@@ -192,7 +203,6 @@ def test_kill_at_each_step(copying: Callable[..., Copying], s3: S3) -> None:
         copy.finish()
 
 
-@pytest.mark.long
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_kill_between_two_sends(
@@ -211,24 +221,6 @@ def test_kill_between_two_sends(
         copy.finish()
 
 
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_rows_that_name_their_topic(
-    copying: Callable[..., Copying], s3: S3, admin: Admin, namespace: str
-) -> None:
-    with FaultyStore(s3.endpoint) as store:
-        copy = copying(store, ("even", "odd"))
-        admin.set_publish_rate(f"{namespace}/odd", messages=SLOW)
-        program = begin_to_send(copy, admin, f"{namespace}/odd")
-        program.kill()
-        assert admin.messages(f"{namespace}/odd") < copy.sent // 2
-        admin.set_publish_rate(f"{namespace}/odd", messages=-1)
-        copy.send(ROWS)
-        copy.die_at(STEPS[4])
-        copy.finish()
-
-
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_tasks_that_are_killed(
     copying: Callable[..., Copying], s3: S3, admin: Admin, namespace: str
@@ -237,38 +229,49 @@ def test_tasks_that_are_killed(
     target = f"{namespace}/copy"
     with FaultyStore(s3.endpoint) as store:
         copy = copying(store)
-        for step in IN_TASKS:
+        program = copy.program(now=False)
+        try:
+            for step in IN_TASKS:
+                copy.lose_tasks_at(step, program)
+            before = admin.messages(target)
+            admin.set_publish_rate(target, messages=SLOW)
             copy.send(ROWS)
-            copy.lose_tasks_at(step)
-            copy.check()
-        admin.set_publish_rate(target, messages=SLOW)
-        program = begin_to_send(copy, admin, target)
-        assert program.kill_some(TASKS)
-        assert admin.messages(target) < copy.sent
-        admin.set_publish_rate(target, messages=-1)
-        assert program.code(240) == 0, program.log
-        copy.check()
+            wait_until("some of it is sent", lambda: admin.messages(target) > before, 240)
+            assert program.kill_some(TASKS)
+            assert admin.messages(target) < before + ROWS
+            admin.set_publish_rate(target, messages=-1)
+            copy.wait_for(program)
+        finally:
+            program.kill()
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
-def test_two_drivers_of_one_checkpoint(
+def test_drivers_of_rows_that_name_their_topic(
     copying: Callable[..., Copying], s3: S3, admin: Admin, namespace: str
 ) -> None:
-    """Spark ends one of them, or both: what they have sent is there once."""
-    target = f"{namespace}/copy"
+    """Two of one checkpoint at once: Spark ends one of them, or both. One that is killed while it
+    sends, and one behind its first manifest. What all have sent is there once."""
+    odd = f"{namespace}/odd"
     with FaultyStore(s3.endpoint) as store:
-        copy = copying(store)
+        copy = copying(store, ("even", "odd"))
         # The second one's start may take most of a minute: the first one still sends then.
-        admin.set_publish_rate(target, messages=8)
-        first = begin_to_send(copy, admin, target)
+        admin.set_publish_rate(odd, messages=8)
+        first = begin_to_send(copy, admin, odd)
         second = copy.program("second.log")
         wait_until("the second one to begin", lambda: second.events("started"), timeout=120)
         assert first.running
-        second.code(300)
-        admin.set_publish_rate(target, messages=-1)
-        first.code(300)
+        admin.set_publish_rate(odd, messages=-1)
+        for program in (second, first):
+            program.code(300)
+
+        admin.set_publish_rate(odd, messages=SLOW)
+        sent = copy.sent
+        program = begin_to_send(copy, admin, odd)
+        program.kill()
+        assert admin.messages(odd) < (sent + copy.sent) // 2
+        admin.set_publish_rate(odd, messages=-1)
         copy.send(ROWS)
+        copy.die_at(STEPS[4])
         copy.finish()
 
 

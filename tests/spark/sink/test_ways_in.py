@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from offloader.config import Config
 from spark_ext import PulsarLake, error_of
@@ -26,24 +27,6 @@ def numbers(lake: PulsarLake, count: int, first: int = 0) -> DataFrame:
     )
 
 
-def test_insert_values(lake: PulsarLake, make: Make) -> None:
-    target = make()
-    lake.spark.sql(f"INSERT INTO {target.table} VALUES (1, 'a', 1.5), (2, NULL, NULL)")
-    assert sorted(target.rows("id", "name", "amount")) == [(1, "a", 1.5), (2, None, None)]
-
-
-def test_insert_select_with_columns(lake: PulsarLake, make: Make) -> None:
-    target = make()
-    lake.spark.sql(
-        f"INSERT INTO {target.table} (name, id, __key, __eventTime, __messageProperties) "
-        "SELECT 'x', 7, 'k', TIMESTAMP '2024-05-06 07:08:09.123456Z', map('a', '1')"
-    )
-    [row] = target.rows("id", "name", "amount", "__key", "__eventTime", "__messageProperties")
-    assert row[:4] == (7, "x", None, "k")
-    assert row[4].isoformat() == "2024-05-06T07:08:09.123000+00:00"  # ms on the wire
-    assert row[5] == [("a", "1")]
-
-
 def test_insert_by_name_from_the_same_topic(lake: PulsarLake, make: Make) -> None:
     target = make()
     lake.spark.sql(f"INSERT INTO {target.table} (id, name, __key) VALUES (1, 'a', 'k')")
@@ -55,35 +38,25 @@ def test_insert_by_name_from_the_same_topic(lake: PulsarLake, make: Make) -> Non
     assert found == [once, once, (2, "a", 2.5, None), (2, "a", 2.5, None)]
 
 
-def test_with_a_common_table_expression(lake: PulsarLake, make: Make) -> None:
+def test_ways_of_a_batch(lake: PulsarLake, make: Make) -> None:
+    """All of them into one topic, each with ten rows."""
     target = make()
     lake.spark.sql(
-        f"WITH some AS (SELECT 5 AS id, 'c' AS name, 0.0 AS amount) "
+        "WITH some AS (SELECT id, 'c' AS name, 0.0D AS amount FROM range(10)) "
         f"INSERT INTO {target.table} SELECT * FROM some"
     )
-    assert target.rows("id", "name") == [(5, "c")]
-
-
-def test_write_to(lake: PulsarLake, make: Make) -> None:
-    target = make()
-    frame = numbers(lake, 100).selectExpr("*", "CAST(id AS STRING) AS __key")
-    frame.writeTo(target.table).option("batchingMaxMessages", "10").append()
-    assert target.ids() == list(range(100))
-    assert {key for (key,) in target.rows("__key")} == {str(n) for n in range(100)}
-
-
-def test_insert_into(lake: PulsarLake, make: Make) -> None:
-    target = make()
-    numbers(lake, 10).write.insertInto(target.table)
-    numbers(lake, 10, 10).write.mode("append").saveAsTable(target.table)
-    assert target.ids() == list(range(20))
-
-
-def test_format(lake: PulsarLake, make: Make) -> None:
-    target = make()
-    frame = numbers(lake, 10)
-    frame.write.format("pulsar").option("topic", target.topic).mode("append").save()
-    assert target.ids() == list(range(10))
+    keyed = numbers(lake, 10, 10).selectExpr("*", "CAST(id AS STRING) AS __key")
+    keyed.writeTo(target.table).option("batchingMaxMessages", "2").append()
+    numbers(lake, 10, 20).write.insertInto(target.table)
+    numbers(lake, 10, 30).write.mode("append").saveAsTable(target.table)
+    frame = numbers(lake, 10, 40).write.format("pulsar").option("topic", target.topic)
+    frame.mode("append").save()
+    # A topic that is named wins over the column.
+    elsewhere = numbers(lake, 10, 50).selectExpr("*", "'public/default/nowhere' AS __topic")
+    elsewhere.writeTo(target.table).append()
+    assert target.ids() == list(range(60))
+    keys = {key for (key,) in target.rows("__key") if key is not None}
+    assert keys == {str(number) for number in range(10, 20)}
 
 
 def test_rows_name_their_topic(lake: PulsarLake, make: Make) -> None:
@@ -95,45 +68,31 @@ def test_rows_name_their_topic(lake: PulsarLake, make: Make) -> None:
     assert (even.ids(), odd.ids()) == (list(range(0, 20, 2)), list(range(1, 20, 2)))
 
 
-def test_a_named_topic_wins_over_the_column(lake: PulsarLake, make: Make) -> None:
-    target = make()
-    frame = numbers(lake, 3).selectExpr("*", "'public/default/nowhere' AS __topic")
-    frame.writeTo(target.table).append()
-    assert target.ids() == [0, 1, 2]
-
-
-def test_streams(lake: PulsarLake, make: Make, tmp_path: Path) -> None:
-    source, table, named, routed = (make(name) for name in ("s", "table", "named", "routed"))
+def test_ways_of_a_stream(
+    lake: PulsarLake, lake_config: Config, make: Make, namespace: str, tmp_path: Path
+) -> None:
+    """By a topic's name, by the column, and into a table that is not there (the journey has one
+    that is)."""
+    source, named, routed = (make(name) for name in ("source", "named", "routed"))
+    made = Target(lake_config, namespace, "made")
     numbers(lake, 30).writeTo(source.table).append()
-    stream = lake.spark.readStream.table(source.table)
+    payload = lake.spark.readStream.table(source.table).select("id", "name", "amount")
 
-    def writer(name: str, frame: DataFrame = stream) -> object:
+    def writer(name: str, frame: DataFrame) -> DataStreamWriter:
         opened = frame.writeStream.trigger(availableNow=True)
         return opened.option("checkpointLocation", str(tmp_path / name))
 
-    payload = stream.select("id", "name", "amount")
     queries = [
-        writer("table").toTable(table.table),  # type: ignore[attr-defined]
-        writer("named").format("pulsar").option("topic", named.topic).start(),  # type: ignore[attr-defined]
-        writer("routed", payload.selectExpr("*", f"'{routed.topic}' AS __topic"))  # type: ignore[attr-defined]
+        writer("named", payload).format("pulsar").option("topic", named.topic).start(),
+        writer("routed", payload.selectExpr("*", f"'{routed.topic}' AS __topic"))
         .format("pulsar")
         .start(),
+        writer("made", payload.selectExpr("id", "name AS __key")).toTable(made.table),
     ]
     for query in queries:
         assert query.awaitTermination(120)
-    assert [one.ids() for one in (table, named, routed)] == [list(range(30))] * 3
-
-
-def test_a_stream_makes_the_topic_that_is_not_there(
-    lake: PulsarLake, lake_config: Config, make: Make, namespace: str, tmp_path: Path
-) -> None:
-    source, target = make(), Target(lake_config, namespace, "made")
-    numbers(lake, 5).writeTo(source.table).append()
-    stream = lake.spark.readStream.table(source.table).select("id", "__key")
-    writer = stream.writeStream.trigger(availableNow=True)
-    query = writer.option("checkpointLocation", str(tmp_path)).toTable(target.table)
-    assert query.awaitTermination(120)
-    assert target.ids() == list(range(5))
+    assert [one.ids() for one in (named, routed, made)] == [list(range(30))] * 3
+    assert sorted(made.rows("id", "__key")) == [(number, f"n{number}") for number in range(30)]
 
 
 @pytest.mark.parametrize("way", ["format", "table"])
@@ -163,11 +122,11 @@ def test_a_topic_whose_name_is_like_ours(lake: PulsarLake, make: Make) -> None:
 
 
 def test_rows_without_a_key_are_spread(lake: PulsarLake, make: Make) -> None:
+    """Each task begins at a random partition, however few its rows are."""
     target = make(partitions=4)
-    for number in range(12):
-        lake.spark.sql(f"INSERT INTO {target.table} VALUES ({number}, 'a', 0.5)")
-    found = lake.spark.sql(f"SELECT DISTINCT __partition FROM {target.table}").collect()
-    assert len(found) > 1
+    frame = lake.spark.range(0, 24, 1, 24).selectExpr("id", "'a' AS name", "0.5D AS amount")
+    frame.writeTo(target.table).append()
+    assert len({partition for (partition,) in target.rows("__partition")}) > 1
 
 
 def test_types_of_a_new_topic(lake: PulsarLake, make: Make, namespace: str) -> None:
@@ -280,24 +239,19 @@ def test_a_row_that_does_not_fit(lake: PulsarLake, make: Make) -> None:
     assert target.ids() == []
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "said"),
-    [
+def test_options_of_no_use(lake: PulsarLake, make: Make) -> None:
+    target = make()
+    for option, value, told in (
         ("topics", "a", r"no option topics \(did you mean topic\?\)"),
         ("delivery", "transaction", "option delivery: not one of its values"),
         ("compression", "rar", "option compression: not one of its values"),
         ("batchingMaxMessages", "0", "option batchingMaxMessages"),
         ("encryptionKeys", "nobody", "there is no public key 'nobody'"),
         ("config", "/elsewhere.toml", "settings of Pulsar cannot be chosen by an option"),
-    ],
-)
-def test_options_of_no_use(
-    lake: PulsarLake, make: Make, option: str, value: str, said: str
-) -> None:
-    target = make()
-    with pytest.raises(AnalysisException, match=said) as refused:
-        numbers(lake, 1).writeTo(target.table).option(option, value).append()
-    assert len(str(refused.value).splitlines()) == 1
+    ):
+        with pytest.raises(AnalysisException, match=told) as refused:
+            numbers(lake, 1).writeTo(target.table).option(option, value).append()
+        assert len(str(refused.value).splitlines()) == 1
     assert target.ids() == []
 
 

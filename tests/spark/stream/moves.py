@@ -27,6 +27,7 @@ class Moves:
         self, service_url: str, admin: Admin, config: Config, lake: PulsarLake, topic: str
     ) -> None:
         self.topic = topic
+        self.table = "pulsar.`{}`.{}".format(*topic.rsplit("/", 1))
         self.sent: list[Message] = []
         self._name = admin.create_topic(topic, partitions=2)
         self._url = service_url
@@ -48,6 +49,9 @@ class Moves:
 
     def seal(self) -> None:
         self._admin.seal(self._name)
+
+    def add_partition(self) -> None:
+        self._admin.grow_partitions(self._name, 1 + len(self._admin.partitions(self._name)))
 
     def to_compacted_files(self, more: int = 20) -> None:
         """All that there is, so that it is nowhere else; ``more`` messages are sent after it."""

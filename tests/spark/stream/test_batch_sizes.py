@@ -14,7 +14,7 @@ from testbed.admin import Admin
 from tests.spark.stream.conftest import Topic
 from tests.spark.stream.runs import ids, reader, run
 
-COUNT, ROW, BATCH = 160, 4000, 40
+COUNT, ROW, BATCH = 100, 4000, 40
 
 
 def test_micro_batches_are_about_as_large_as_they_may_be(

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
-from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, Row
 
 from offloader.config import Config
 from reader.clients import Clients
@@ -24,44 +22,15 @@ from reader.model import Topic
 from reader.sources import RowFormat, read_splits
 from reader.storage import open_storage
 from reader.stream import StreamOptions, Tails, TopicStream
-from spark_ext import PulsarLake
 from testbed.admin import wait_until
 from testbed.cluster import Cluster
 from testbed.faults import FaultyStore
 from testbed.proxy import TcpProxy
 from testbed.s3 import S3
 from tests.spark.stream.moves import Moves
-from tests.spark.stream.runs import ids, reader, run
 from tests.spark.stream.sinks import Sinks, check_rows, check_state, published
 from tests.support.running import Settings
 from tests.support.stream_program import PLANNER, TASKS, Job, StreamProgram
-
-
-def test_a_failed_batch_is_run_again_from_compacted_files(
-    lake: PulsarLake, moves: Moves, tmp_path: Path
-) -> None:
-    """Offloaded, deleted from BookKeeper, compacted and vacuumed after the sink had failed."""
-    moves.send(30)
-    moves.seal()
-    moves.send(30)
-    moves.to_compacted_files()
-    moves.seal()
-    moves.send(60)
-    seen: list[Row] = []
-
-    def fail(frame: DataFrame) -> list[Row]:
-        seen.extend(frame.collect())
-        raise RuntimeError("the sink is down")
-
-    stream = reader(lake, topic=moves.topic).format("pulsar").load()
-    with pytest.raises(StreamingQueryException, match="the sink is down"):
-        run(stream, tmp_path, collect=fail)
-    assert len(seen) == 140
-    moves.to_compacted_files()
-    first, second = run(stream, tmp_path)
-    assert sorted(map(str, first)) == sorted(map(str, seen))
-    assert ids([first]) == list(range(140))
-    assert ids([second]) == list(range(140, 160))
 
 
 def test_both_halves_are_of_one_plan_whoever_is_asked(

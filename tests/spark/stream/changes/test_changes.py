@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, Row
 
 from offloader.config import Config
 from reader import model
@@ -20,36 +19,6 @@ from testbed.publish import publish
 from tests.spark.stream.conftest import Topic
 from tests.spark.stream.runs import ids, reader, run
 from tests.support.tables import maintainer
-
-
-def test_a_failed_batch_comes_again_after_its_ledgers_have_moved(
-    lake: PulsarLake,
-    admin: Admin,
-    make: Callable[[int], Topic],
-    offload: Callable[[str], None],
-    tmp_path: Path,
-) -> None:
-    topic = make(2)
-    topic.send(0, 60)
-    admin.seal(topic.name)
-    offload(topic.name)
-    topic.send(60, 60)
-    seen: list[Row] = []
-
-    def fail(frame: DataFrame) -> list[Row]:
-        seen.extend(frame.collect())
-        raise RuntimeError("the sink is down")
-
-    with pytest.raises(StreamingQueryException, match="the sink is down"):
-        run(reader(lake).table(topic.table), tmp_path, collect=fail)
-    admin.seal(topic.name)
-    offload(topic.name)
-    topic.send(120, 30)
-    topic.trim()
-    first, second = run(reader(lake).table(topic.table), tmp_path)
-    assert sorted(map(str, first)) == sorted(map(str, seen))
-    assert ids([first]) == list(range(120))
-    assert ids([second]) == list(range(120, 150))
 
 
 def test_a_new_partition_is_read_from_its_beginning(
@@ -119,11 +88,11 @@ def test_ledgers_without_entries_come_and_go(
     assert run(stream, tmp_path / "latest") == []
     assert ids(run(reader(lake).table(topic.table), tmp_path / "earliest")) == list(range(20))
     ledgers = set()
-    for _ in range(3):
+    for name in ("latest", "earliest"):
         admin.seal(topic.name)
         ledgers.add(admin.ledgers(admin.partitions(topic.name)[0])[-1])
-        for name in ("latest", "earliest"):
-            assert ids(run(stream, tmp_path / name)) == []
+        assert ids(run(stream, tmp_path / name)) == []
+    admin.seal(topic.name)
     topic.send(20, 20)
     assert len(ledgers - set(admin.ledgers(admin.partitions(topic.name)[0]))) > 0
     for name in ("latest", "earliest"):
@@ -168,11 +137,10 @@ def test_a_topic_of_which_pulsar_has_nothing_left(
     wait_until("all ledgers with entries are deleted", is_trimmed)
     stream = reader(lake, startingPosition="latest").table(topic.table)
     assert run(stream, tmp_path / "latest") == []
-    for most in (15, 1_000):
-        whole = reader(lake, maxMessagesPerTrigger=most).table(topic.table)
-        assert ids(run(whole, tmp_path / str(most))) == list(range(40))
+    whole = reader(lake, maxMessagesPerTrigger=25).table(topic.table)
+    assert ids(run(whole, tmp_path / "whole")) == list(range(40))
     topic.send(40, 20)
-    for name in ("latest", "15"):
+    for name in ("latest", "whole"):
         assert ids(run(stream, tmp_path / name)) == list(range(40, 60))
 
 
@@ -190,10 +158,9 @@ def test_rows_that_were_read_may_expire(
         return ids(run(reader(lake).table(topic.table), tmp_path / name))
 
     topic.send(0, 20)
-    for name in ("all", "some"):
-        assert read(name) == list(range(20))
+    assert read("some") == list(range(20))
     topic.send(20, 20)
-    assert read("all") == list(range(20, 40))
+    assert read("all") == list(range(40))
     admin.seal(topic.name)
     offload(topic.name)
     topic.send(40, 20)
@@ -204,34 +171,6 @@ def test_rows_that_were_read_may_expire(
     assert read("all") == list(range(40, 60))
     with pytest.raises(StreamingQueryException, match=r"have expired.*failOnDataLoss=false"):
         read("some")
-
-
-def test_a_topic_that_was_made_again_is_another_one(
-    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
-) -> None:
-    topic = make(1)
-    topic.send(0, 20)
-    run(reader(lake).table(topic.table), tmp_path)
-    admin.delete_topic(topic.name)
-    admin.create_topic(topic.short, partitions=1)
-    topic.send(100, 20)
-    with pytest.raises(StreamingQueryException, match="was deleted and made again"):
-        run(reader(lake).table(topic.table), tmp_path)
-
-
-def test_a_new_column_stops_the_stream_once(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
-) -> None:
-    topic = make(1)
-    topic.send(0, 20)
-    stream = reader(lake).table(topic.table)
-    assert ids(run(stream, tmp_path)) == list(range(20))
-    topic.send(20, 20, note="new")
-    with pytest.raises(StreamingQueryException, match=r"columns note.*restart the query"):
-        run(stream, tmp_path)
-    found = run(reader(lake).table(topic.table), tmp_path)
-    assert ids(found) == list(range(20, 40))
-    assert {row.note for one in found for row in one} == {"new"}
 
 
 def test_several_topics_have_the_columns_of_all(

@@ -16,36 +16,6 @@ from tests.spark.stream.conftest import Topic
 from tests.spark.stream.runs import ids, reader, run, running
 
 
-def test_ledgers_and_partitions_that_change(
-    lake: PulsarLake,
-    admin: Admin,
-    make: Callable[[int], Topic],
-    offload: Callable[[str], None],
-    tmp_path: Path,
-) -> None:
-    """Rolled over, taken by a broker again, offloaded, deleted; partitions added."""
-    topic = make(2)
-    topic.send(0, 20)
-    with running(reader(lake).table(topic.table), tmp_path) as stream:
-        stream.wait_for(range(20))
-        admin.seal(topic.name)
-        topic.send(20, 20)
-        stream.wait_for(range(40))
-        admin.unload(topic.name)
-        topic.send(40, 20)
-        stream.wait_for(range(60))
-        admin.seal(topic.name)
-        offload(topic.name)
-        topic.send(60, 20)
-        topic.trim()
-        stream.wait_for(range(80))
-        admin.grow_partitions(topic.name, 4)
-        for index in range(4):
-            topic.send_to(index, 80 + 20 * index, 20)
-        stream.wait_for(range(160))
-    assert run(reader(lake).table(topic.table), tmp_path) == []
-
-
 def test_topics_of_a_pattern_that_come(
     lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
 ) -> None:
