@@ -11,6 +11,7 @@ with its standard input, so also when this process dies.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import queue
@@ -41,7 +42,7 @@ class OracleError(RuntimeError):
 
 
 class Oracle(Server):
-    """`with Oracle(…) as oracle:` or `start()` … `stop()`. Not for several threads at once.
+    """`with Oracle(…) as oracle:` or `start()` … `stop()`. Threads may use it side by side.
 
     log: where the JVM's own messages go; by default to a file that `stop()` removes.
     """
@@ -51,6 +52,7 @@ class Oracle(Server):
         self.admin_url = admin_url
         self._log = log
         self._child: subprocess.Popen[str] | None = None
+        self._asking = threading.Lock()
 
     def start(self) -> None:
         jars = server_jars()
@@ -77,10 +79,11 @@ class Oracle(Server):
                 start_new_session=True,
             )
         assert self._child.stdout is not None
-        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._numbers = itertools.count()
+        self._waiting: dict[int, queue.SimpleQueue[Json]] = {}
         # A thread of its own, so that waiting for an answer can have an end.
-        arguments = (self._child.stdout, self._answers)
-        self._pump = threading.Thread(target=_pump, args=arguments, daemon=True)
+        arguments = (self._child.stdout,)
+        self._pump = threading.Thread(target=self._deliver, args=arguments, daemon=True)
         self._pump.start()
 
     def stop(self) -> None:
@@ -250,28 +253,37 @@ class Oracle(Server):
         child = self._child
         if child is None or child.stdin is None:
             raise OracleError("the Java client does not run")
+        number, answers = next(self._numbers), queue.SimpleQueue[Json]()
+        self._waiting[number] = answers
+        request = json.dumps({"op": op, "number": number, **arguments}, default=_base64)
         try:
-            child.stdin.write(json.dumps({"op": op, **arguments}, default=_base64) + "\n")
-            child.stdin.flush()
-            line = self._answers.get(timeout=200)
+            with self._asking:
+                child.stdin.write(request + "\n")
+                child.stdin.flush()
+            answer = answers.get(timeout=200)
         except (OSError, queue.Empty) as error:
             raise OracleError(f"no answer to {op}: {self._tail()}") from error
-        if not line:
+        finally:
+            self._waiting.pop(number, None)
+        if not answer:
             raise OracleError(f"the Java client died at {op}: {self._tail()}")
-        answer = json.loads(line)
         if "error" in answer:
             raise OracleError(f"{op}: {answer['error'][:4000]}")
         return answer["result"]
 
+    def _deliver(self, lines: IO[str]) -> None:
+        """Give each answer to the thread that waits for it; an empty one to all at the end."""
+        with lines:
+            for line in lines:
+                answer = json.loads(line)
+                waiting = self._waiting.get(answer["number"])
+                if waiting is not None:
+                    waiting.put(answer)
+        for waiting in list(self._waiting.values()):
+            waiting.put({})
+
     def _tail(self) -> str:
         return self._path.read_text(errors="replace")[-3000:]
-
-
-def _pump(lines: IO[str], answers: queue.SimpleQueue[str]) -> None:
-    with lines:
-        for line in lines:
-            answers.put(line)
-    answers.put("")
 
 
 def _base64(value: object) -> str:

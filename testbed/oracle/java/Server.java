@@ -8,21 +8,26 @@ import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
-import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.SizeUnit;
 import org.apache.pulsar.client.api.transaction.Transaction;
 import org.apache.pulsar.common.compression.CompressionCodecProvider;
 
-/** One request per line of standard input, one answer per line of standard output; JSON. */
+/**
+ * One request per line of standard input, one answer per line of standard output; JSON. Requests
+ * run side by side; an answer has the number of its request.
+ */
 public final class Server {
     static final ObjectMapper JSON = new ObjectMapper();
 
     private final String serviceUrl;
     private final PulsarClient client;
-    private final Map<String, Transaction> transactions = new HashMap<>();
+    private final Map<String, Transaction> transactions = new ConcurrentHashMap<>();
 
     private Server(String serviceUrl) throws Exception {
         this.serviceUrl = serviceUrl;
@@ -41,17 +46,25 @@ public final class Server {
         Server server = new Server(arguments[0]);
         BufferedReader requests =
                 new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        ExecutorService workers = Executors.newCachedThreadPool();
         for (String line; (line = requests.readLine()) != null; ) {
-            ObjectNode answer = JSON.createObjectNode();
-            try {
-                answer.set("result", server.answer(JSON.readTree(line)));
-            } catch (Throwable error) {
-                StringWriter trace = new StringWriter();
-                error.printStackTrace(new PrintWriter(trace));
-                answer.put("error", trace.toString());
-            }
-            answers.println(JSON.writeValueAsString(answer));
-            answers.flush();
+            JsonNode request = JSON.readTree(line);
+            workers.execute(() -> {
+                ObjectNode answer = JSON.createObjectNode();
+                answer.set("number", request.get("number"));
+                try {
+                    answer.set("result", server.answer(request));
+                } catch (Throwable error) {
+                    StringWriter trace = new StringWriter();
+                    error.printStackTrace(new PrintWriter(trace));
+                    answer.put("error", trace.toString());
+                }
+                String text = answer.toString();
+                synchronized (answers) {
+                    answers.println(text);
+                    answers.flush();
+                }
+            });
         }
         Runtime.getRuntime().halt(0); // not waiting for producers of open transactions
     }
