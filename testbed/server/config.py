@@ -149,7 +149,7 @@ def bookie(data: Path, port: int, zookeeper_port: int, session_ms: int) -> Setti
         "minUsableSizeForIndexFileCreation": 64 * 1024 * 1024,
         "minUsableSizeForHighPriorityWrites": 64 * 1024 * 1024,
         "diskUsageThreshold": 0.99,
-        "gcWaitTime": 10_000,  # deleted ledgers are soon gone for readers, too
+        "gcWaitTime": 2_000,  # tests wait until deleted ledgers are gone for readers, too
         "autoRecoveryDaemonEnabled": False,  # a killed bookie's ledgers stay as they are
         "numAddWorkerThreads": 1,
         "numReadWorkerThreads": 4,
