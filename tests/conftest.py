@@ -40,8 +40,8 @@ register_profiles()
 _FIRST = ("clients", "contract", "maintenance", "simulation", "unit")
 # Whole folders that only `make test-nightly` runs.
 _NIGHTLY = ("storages",)
-# Folders whose conftest starts a server for all of their tests: a cluster, Spark Connect.
-_ONE_SERVER = ("outages", "security", "spark/connect")
+# Folders whose tests share a server or topics: a cluster, Spark Connect, the corpus.
+_ONE_SERVER = ("contract/corpus", "outages", "security", "spark/connect")
 # Folders whose tests need no server, or only their own.
 _NO_SERVER = ("clients", "maintenance", "simulation", "unit")
 

@@ -1,16 +1,19 @@
 """One contract for every source: the same topic gives the same rows from each tier.
 
-The oracle is what was published; `test_sources` reads each topic from BookKeeper, the broker and
-Parquet. For what `pulsar-client` cannot write the oracle is Pulsar's Java client: `test_oracle` has
-kinds of messages, `test_oracle_corpus` the schemas of `kinds`.
+The oracle is what was published, and what Pulsar's Java client reads.
 
+    corpus         a topic for every kind of message, published once and read by every reader
+    kinds          schemas and values for the Java client, and what comes of them
+    stream         topics that are followed in small batches
+    tiered         what Pulsar's own tiered storage has taken
     kit            the contract of a source as tests; `test_source_contract` runs each source
-    corpus         topics by `pulsar-client`: what is published, and what must come out
-    against_java   a topic's rows beside what the Java client reads of it
-    oracle_corpus  topics by the Java client: all cases of `kinds`
-    kinds          these cases, by kind of schema
+    rows           the rows of a topic by their keys, without Spark
+    java           what the Java client reads, as rows
+    against_java   a topic that changes beside what the Java client reads of it
 """
 
 import pytest
 
-pytest.register_assert_rewrite("tests.contract.kit")
+pytest.register_assert_rewrite(
+    "tests.contract.kit", "tests.contract.corpus.comparison", "tests.contract.against_java"
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import socket
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +28,7 @@ from reader.storage import open_storage
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import Message, publish
+from tests.contract.against_java import offload_in_thread
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
 
 
@@ -54,14 +55,13 @@ def published(
     admin: Admin,
     lake_namespace: str,
     lake_config: Config,
-    offload: Callable[[str], None],
 ) -> Published:
     """Read from each tier, and so also offloaded. Batches, single messages, keys, tombstones."""
     topic = f"{lake_namespace}/contract"
     rows = publish_contract(cluster, admin, topic)
     with Clients(lake_config) as clients:
         snapshot = take_snapshot(clients, Topic.parse(topic), tiers="bookkeeper")
-    offload(topic)
+    offload_in_thread(lake_config, topic)
     [split] = plan_snapshot(snapshot).splits
     return Published(lake_config, split, _format(snapshot), rows)
 

@@ -1,8 +1,7 @@
-"""Transactions against the Java client."""
+"""Transactions that end while they are read, and markers that are not a broker's."""
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections import Counter
@@ -11,53 +10,12 @@ from typing import Any
 
 import pytest
 
-from reader.errors import UnavailableError, UnsupportedError
+from reader.errors import UnavailableError
 from testbed.oracle import Json
-from tests.contract.against_java import (
-    HOT,
-    Contract,
-    body,
-    check,
-    java_rows,
-    query_rows,
-)
-from tests.contract.test_sources import rows_of
-
-
-def numbered(name: str, count: int = 5) -> list[Json]:
-    return [{"value": f"{name} {n}".encode(), "key": name} for n in range(count)]
-
-
-@pytest.mark.parametrize("batch", [0, 3], ids=["single", "batched"])
-def test_transactions(contract: Contract, topic_name: str, batch: int) -> None:
-    oracle = contract.oracle
-
-    def write(name: str, transaction: str | None = None) -> None:
-        oracle.write(topic_name, numbered(name), batch=batch, transaction=transaction)
-
-    kept, dropped, late = oracle.begin(), oracle.begin(), oracle.begin()
-    write("plain")
-    write("kept", kept)
-    write("dropped", dropped)
-    write("late", late)
-    write("kept too", kept)
-    write("dropped too", dropped)
-    write("plain too")
-    oracle.abort(dropped)
-    oracle.commit(kept)
-    write("after")
-    contract.admin.seal(topic_name)
-    write("next ledger")
-    oracle.commit(late)
-    java = contract.holds(topic_name, tiers=HOT)
-    assert len(java) == 7 * 5
-    gone = oracle.begin()
-    write("gone", gone)
-    contract.admin.seal(topic_name)
-    contract.admin.seal(topic_name)
-    write("last")
-    oracle.abort(gone)
-    assert len(contract.holds(topic_name)) == 8 * 5
+from tests.contract.against_java import HOT, Contract, check
+from tests.contract.corpus.topics.transactions import forged, numbered
+from tests.contract.java import java_rows
+from tests.contract.rows import query_rows
 
 
 def test_open_transaction_at_the_end(contract: Contract, topic_name: str) -> None:
@@ -78,54 +36,6 @@ def test_open_transaction_at_the_end(contract: Contract, topic_name: str) -> Non
     check(query_rows(contract.config, topic_name), java, topic_name)
     oracle.commit(still)
     assert len(contract.holds(topic_name)) == 25
-
-
-def test_transaction_never_ended(contract: Contract, topic_name: str) -> None:
-    contract.oracle.write(topic_name, numbered("open"), transaction=contract.oracle.begin())
-    contract.oracle.write(topic_name, numbered("behind"))
-    assert not contract.holds(topic_name, tiers=HOT)
-
-
-@pytest.mark.parametrize("commit", [True, False], ids=["committed", "aborted"])
-def test_plain_messages_in_a_transactions_batch(
-    contract: Contract, topic_name: str, commit: bool
-) -> None:
-    oracle = contract.oracle
-    one, other = oracle.begin(), oracle.begin()
-    oracle.write(topic_name, numbered("x", 1), transaction=one)  # registers the topic in it
-    oracle.write(topic_name, numbered("x", 1), transaction=other)
-    messages = [
-        {**message, "transaction": (one, None, other, None)[n % 4]}
-        for n, message in enumerate(numbered("mixed", 12))
-    ]
-    oracle.write(topic_name, messages, batch=4)
-    (oracle.commit if commit else oracle.abort)(one)
-    oracle.commit(other)
-    contract.holds(topic_name)
-
-
-@pytest.mark.parametrize("commit", [True, False], ids=["committed", "aborted"])
-def test_chunks_in_a_transaction(contract: Contract, topic_name: str, commit: bool) -> None:
-    oracle = contract.oracle
-    transaction = oracle.begin()
-    large = [{"value": body(9_000)}, {"value": body(12_000)}]
-    oracle.write(topic_name, large, chunk_size=2_000, compression="LZ4", transaction=transaction)
-    contract.admin.seal(topic_name)
-    oracle.write(topic_name, large[:1], chunk_size=2_000)
-    (oracle.commit if commit else oracle.abort)(transaction)
-    if commit:
-        assert len(contract.holds(topic_name)) == 3
-    else:
-        # The broker cannot say that a chunk of a compressed message was aborted.
-        with pytest.raises(UnsupportedError, match="compressed chunk of an aborted transaction"):
-            rows_of(contract.config, topic_name, "broker")
-        assert len(contract.holds(topic_name, tiers=("bookkeeper", "query", "stream"))) == 1
-
-
-def forged(kind: int, transaction: str) -> Json:
-    """A marker as a broker writes it, of a producer that is in no transaction."""
-    most, least = re.findall(r"\d+", transaction)
-    return {"value": b"", "marker_type": kind, "marked": [int(most), int(least)]}
 
 
 def names(java: Mapping[Any, Json]) -> Counter[str]:

@@ -20,7 +20,7 @@ from reader.sources.split_reader import read_splits
 from testbed.admin import Admin
 from testbed.cluster import CompactCluster
 from testbed.publish import Message, publish
-from tests.contract.test_sources import rows_of
+from tests.contract.rows import rows_of
 
 PASSWORD = "open sesame"
 

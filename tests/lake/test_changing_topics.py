@@ -19,7 +19,7 @@ from spark_ext.ddl import quoted
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
-from tests.contract.against_java import query_rows
+from tests.contract.rows import query_rows
 
 Publish = Callable[[str, list[bytes]], list[bytes]]
 Offload = Callable[[str], None]

@@ -139,9 +139,9 @@ def test_plain_delta_readers_agree_with_spark(
     import pyarrow.dataset as pads
     from deltalake import DeltaTable
 
-    from tests.contract.corpus import CORPUS
+    from tests.contract.corpus.topics.published import CASES
 
-    case = next(one for one in CORPUS if one.name == "avro-orders")
+    case = next(one for one in CASES if one.name == "avro-orders")
     topic = f"{namespace}/plain"
     publish(
         cluster.service_url, f"persistent://{topic}", case.messages, schema=case.schema, batch=20

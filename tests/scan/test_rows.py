@@ -1,11 +1,10 @@
-"""`scan()` gives the rows of Spark's table: hot, on both sides, cold, and while segments move."""
+"""`scan()` gives the rows of Spark's table: filters, times, and while segments move."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import threading
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,65 +21,8 @@ from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import publish
-from tests.contract.against_java import offload_in_thread, query_rows
-from tests.contract.corpus import CORPUS, Case
-from tests.contract.test_sources import expected_rows, key_of, keyed, rows_of
-
-# Each tier gives each kind of compression in tests/contract/test_sources.py.
-_OFTEN = [one for one in CORPUS if not one.name.startswith("bytes-") or "zstd" in one.name]
-
-
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(one, marks=() if one in _OFTEN else pytest.mark.long) for one in CORPUS],
-    ids=lambda case: case.name,
-)
-def test_hot_on_both_sides_and_cold(
-    case: Case,
-    cluster: Cluster,
-    admin: Admin,
-    lake: PulsarLake,
-    lake_config: Config,
-    lake_namespace: str,
-) -> None:
-    topic = f"{lake_namespace}/{case.name}"
-    if case.partitions:
-        admin.create_topic(topic, case.partitions)
-    half = (len(case.messages) + 1) // 2
-    sent = []
-
-    def send(part: Any) -> None:
-        sent.extend(
-            publish(
-                cluster.service_url,
-                f"persistent://{topic}",
-                part,
-                schema=case.schema,
-                ids=True,
-                producer_name=f"of {case.name}",
-                **case.options,
-            )
-        )
-
-    def check() -> None:
-        rows = query_rows(lake_config, topic)
-        expected = expected_rows(case, topic, sent)
-        assert rows.keys() == expected.keys()
-        for key, row in expected.items():
-            assert {name: rows[key][name] for name in row} == row, key
-
-    send(case.messages[:half])
-    check()
-    admin.seal(topic)
-    offload_in_thread(lake_config, topic)
-    send(case.messages[half:])
-    check()
-    assert query_rows(lake_config, topic) == keyed(lake.table(topic).toArrow().to_pylist())
-    admin.seal(topic)
-    offload_in_thread(lake_config, topic)
-    check()
-    assert query_rows(lake_config, topic) == rows_of(lake_config, topic, "parquet")
-
+from tests.contract.against_java import offload_in_thread
+from tests.contract.rows import key_of, keyed
 
 # -- one topic on both sides -----------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from pyiceberg.table import StaticTable, Table
 
 from offloader.config import IcebergConfig, OffloadConfig
 from offloader.iceberg.follower import IcebergFollower
-from reader.storage import Storage
+from reader.model import Topic
+from reader.storage import Storage, component
 from tests.support.tables import TOPIC, filled
 
 __all__ = [
@@ -48,20 +49,29 @@ def follower(
     return IcebergFollower(storage, config, offload, **given)
 
 
-def location(storage: Storage, config: IcebergConfig) -> str:
+def location(storage: Storage, config: IcebergConfig, topic: Topic = TOPIC) -> str:
     """Of the table's directory, as its readers name it."""
     root = storage.root if "://" in storage.root else f"file://{storage.root}"
-    return "/".join((root, "~iceberg", config.name, *IDENTIFIER))
+    names = _names(topic)
+    return "/".join((root, "~iceberg", config.name, *names))
 
 
-def iceberg_table(storage: Storage, config: IcebergConfig, *, pointed: bool = False) -> Table:
+def _names(topic: Topic) -> tuple[str, ...]:
+    return tuple(map(component, (topic.tenant, topic.namespace, topic.name)))
+
+
+def iceberg_table(
+    storage: Storage, config: IcebergConfig, topic: Topic = TOPIC, *, pointed: bool = False
+) -> Table:
     """As a user opens it: by the catalog, or by the pointer. Nothing of the product's is used."""
     given = s3_properties(storage.config.options)
     if pointed or config.catalog == "files":
-        return StaticTable.from_metadata(location(storage, config), given)
+        return StaticTable.from_metadata(location(storage, config, topic), given)
     properties = {**config.options, **given, "type": config.catalog}
     with load_catalog(config.name, **properties) as catalog:
-        return catalog.load_table(IDENTIFIER)
+        return catalog.load_table(
+            tuple(map(component, (topic.tenant, topic.namespace, topic.name)))
+        )
 
 
 def iceberg_rows(table: Table) -> list[str]:

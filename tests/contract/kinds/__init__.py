@@ -6,6 +6,7 @@
     keyvalue  KEY_VALUE, inline and separated
     protobuf  PROTOBUF and PROTOBUF_NATIVE
     several   topics whose messages are of several schema types
+    primitives  values of primitive schemas, and their columns
     edges     payloads at the edge of what a schema holds, and beyond
 
 Nothing here is computed by the product.

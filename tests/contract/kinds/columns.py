@@ -19,7 +19,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from testbed.oracle import Json
 from tests.contract.kinds import Columns, Row
-from tests.contract.test_oracle import PRIMITIVES
+from tests.contract.kinds.primitives import PRIMITIVES
 
 __all__ = [
     "Avro",

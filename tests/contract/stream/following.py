@@ -26,14 +26,13 @@ from reader.sources import ColdFiles, read_cold
 from reader.stream import StreamOffset, StreamOptions, Tails, TopicBatch, TopicStream
 from reader.table import stored_name
 from spark_ext.datasource.tasks import pickled_tasks
+from tests.contract.rows import KEY_COLUMNS, Key, key_of
 
 __all__ = ["Follower"]
 
 _CUTS = 2
 """In how many places what is new is cut."""
 
-Row = dict[str, Any]
-Place = tuple[int, int, int, int]
 Batch = tuple[StreamOffset, StreamOffset]
 
 
@@ -43,7 +42,7 @@ class _Followed:
 
     stream: TopicStream
     at: StreamOffset
-    read: list[tuple[Batch, list[Place]]] = field(default_factory=list)
+    read: list[tuple[Batch, list[Key]]] = field(default_factory=list)
 
 
 class Follower:
@@ -58,7 +57,7 @@ class Follower:
         self._tails.close()
         self._clients.close()
 
-    def rows(self, name: str) -> list[Row]:
+    def rows(self, name: str) -> pa.Table:
         """All rows up to now of the one stream that has followed the topic from its beginning.
 
         What is new since the last call is cut at any entries, inside of chunked messages and
@@ -69,31 +68,31 @@ class Follower:
         if known is None:
             stream = self._stream(topic)
             known = self._topics[topic] = _Followed(stream, stream.bounds()[0])
-        found: list[Row] = []
-        for batch, places in known.read:
+        found: list[pa.Table] = []
+        for batch, keys in known.read:
             rows = self._read(known.stream, batch)
-            assert sorted(map(_place, rows)) == places, ("not what the batch gave before", batch)
-            found += rows
+            assert _keys(rows) == keys, ("not what the batch gave before", batch)
+            found.append(rows)
         for end in self._cut(known.at, known.stream.end()):
             batch = known.at, end
             rows = self._read(known.stream, batch)
-            known.read.append((batch, sorted(map(_place, rows))))
+            known.read.append((batch, _keys(rows)))
             known.at = end
-            found += rows
-        return found
+            found.append(rows)
+        return _together(found)
 
-    def limited(self, name: str, most: int) -> list[Row]:
+    def limited(self, name: str, most: int) -> pa.Table:
         """All rows up to now of a new stream, with ``most`` in a batch."""
         stream = self._stream(Topic.parse(name), max_messages=most)
-        at, until, found = stream.bounds()[0], stream.end(), list[Row]()
+        at, until, found = stream.bounds()[0], stream.end(), list[pa.Table]()
         while True:
             end, _ = stream.next(at, until=until)
             if end == at:
-                return found
+                return _together(found)
             rows = self._read(stream, (at, end))
-            entries = {_place(row)[:3] for row in rows}
+            entries = {key[:3] for key in _keys(rows)}
             assert len(rows) <= most or len(entries) == 1, "more than the limit"
-            found += rows
+            found.append(rows)
             at = end
 
     def _stream(self, topic: Topic, **options: Any) -> TopicStream:
@@ -129,12 +128,12 @@ class Follower:
             yield StreamOffset(found)
         yield end
 
-    def _read(self, stream: TopicStream, batch: Batch) -> list[Row]:
-        found: list[Row] = []
+    def _read(self, stream: TopicStream, batch: Batch) -> pa.Table:
+        found: list[pa.Table] = []
         for part in stream.plan(*batch)[1]:
-            for rows in [*self._cold(part), *self._hot(part)]:
-                found += rows.to_pylist()
-        return found
+            batches = [*self._cold(part), *self._hot(part)]
+            found.append(pa.Table.from_batches(batches, part.snapshot.columns))
+        return _together(found)
 
     def _cold(self, batch: TopicBatch) -> Iterator[pa.RecordBatch]:
         """As Spark's scan of files: filtered by position where a file is cut."""
@@ -153,12 +152,21 @@ class Follower:
     def _hot(self, batch: TopicBatch) -> Iterator[pa.RecordBatch]:
         """What Spark's Python workers do with the batch's tasks."""
         columns = json.dumps(from_arrow_schema(batch.snapshot.columns).jsonValue())
-        for tier in Tier:
+        planned = {one.segment.tier for one in batch.plan(self._clients).segments}
+        if batch.snapshot.ciphertext is not None:
+            planned.add(Tier.PARQUET)
+        for tier in planned:
             scan = pickled_tasks(self._clients, [batch], tier, columns, "[]", parallelism=1)
             function, _ = pickle.loads(base64.b64decode(scan["function"]))
             tasks = [pa.array([base64.b64decode(one)]) for one in scan["partitions"]]
             yield from function(iter([pa.record_batch([one], ["task"]) for one in tasks]))
 
 
-def _place(row: Row) -> Place:
-    return row["__partition"], row["__ledgerId"], row["__entryId"], row["__batchIndex"]
+def _together(tables: list[pa.Table]) -> pa.Table:
+    """Later batches may have more columns; a stream that has read nothing has none."""
+    return pa.concat_tables(tables, promote_options="default") if tables else pa.table({})
+
+
+def _keys(rows: pa.Table) -> list[Key]:
+    """Return the keys of all rows, sorted."""
+    return sorted(map(key_of, rows.select(KEY_COLUMNS).to_pylist())) if len(rows) else []

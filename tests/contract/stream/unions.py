@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ Rows = dict[str, list[str]]
 """By topic, sorted."""
 
 
-def queried(lake: PulsarLake, topics: Sequence[str]) -> Rows:
-    return together(_union(lake.table(topic) for topic in topics).collect())
+def queried(lake: PulsarLake, topics: Sequence[str], tiers: str | None = None) -> Rows:
+    """Return the rows of all topics by one query."""
+    return together(_union(_tables(lake, topics, tiers)).collect())
 
 
 def streamed(
@@ -33,14 +35,18 @@ def streamed(
 ) -> list[Rows]:
     """What is new since the checkpoint, by batch. Topics of the same columns are one source."""
     by_columns: dict[str, list[str]] = defaultdict(list)
-    for topic in topics:
-        columns = lake.table(topic).schema.simpleString()
-        by_columns[columns].append(Topic.parse(topic).local_name)
+    for topic, table in zip(topics, _tables(lake, topics), strict=True):
+        by_columns[table.schema.simpleString()].append(Topic.parse(topic).local_name)
     sources = [
         reader(lake, topics=",".join(names), **options).format("pulsar").load()
         for names in by_columns.values()
     ]
     return [together(batch) for batch in run(_union(sources), checkpoint)]
+
+
+def _tables(lake: PulsarLake, topics: Sequence[str], tiers: str | None = None) -> list[DataFrame]:
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(lambda topic: lake.table(topic, tiers=tiers), topics))
 
 
 def together(rows: Iterable[tuple[str, str]]) -> Rows:
@@ -51,9 +57,21 @@ def together(rows: Iterable[tuple[str, str]]) -> Rows:
 
 
 def _union(frames: Iterable[DataFrame]) -> DataFrame:
-    return reduce(DataFrame.unionAll, map(_as_json, frames))
+    """Unite by halves: Spark analyses what it has united again with each union."""
+    some = [_as_json(frame) for frame in frames]
+    while len(some) > 1:
+        halves = zip_longest(some[::2], some[1::2])
+        some = [first.unionAll(second) if second else first for first, second in halves]
+    return some[0]
 
 
 def _as_json(frame: DataFrame) -> DataFrame:
-    row = sql.to_json(sql.struct("*"), {"ignoreNullFields": "false"})  # bytes in base64
+    """Return each row as JSON, in which bytes are base64 and times are microseconds of UTC."""
+    options = {
+        "ignoreNullFields": "false",
+        "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+        "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+        "timeZone": "UTC",
+    }
+    row = sql.to_json(sql.struct("*"), options)
     return frame.select("__topic", row.alias("row"))

@@ -1,95 +1,17 @@
-"""What the Java client wrote and reads is what the objects give, and the tables made of them."""
+"""Topics of which Pulsar's own tiered storage has a part, as the Java client reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 import pytest
 
-from offloader.config import Config
-from reader.config import EncryptionConfig
 from testbed.admin import Admin
-from testbed.oracle import Json, Oracle
+from testbed.oracle import Json
 from testbed.tiered import DRIVERS, TieredStorage
-from tests.contract.against_java import (
-    Contract,
-    body,
-    bytes_of,
-    check,
-    java_rows,
-    offload_in_thread,
-    query_rows,
-)
-from tests.contract.oracle_corpus import CORPUS, Case
-from tests.contract.test_chunks import Chunked
-from tests.contract.test_sources import Row, rows_of
-from tests.contract.tiered.moved import move, move_all
-
-TIERS = ("tiered", "query", "stream", "broker", "parquet")
-
-# Of each kind of schema one, and what is at the edges; `test_every_kind_of_schema` has them all.
-_SOME = ("avro-everything", "keyvalue-avro-protobuf-separated", "native-deep", "mixed-types")
-_OFTEN = ("avro-everything", "keyvalue-avro-protobuf-separated")
-
-
-@pytest.fixture(scope="module")
-def moved_cases(
-    oracle: Oracle,
-    admin: Admin,
-    lake_config: Config,
-    lake_namespace: str,
-    tiered: TieredStorage,
-) -> Callable[[Iterable[Case]], dict[str, str]]:
-    """Writes topics once and moves them, waiting for the bookies once."""
-    admin.set_schema_compatibility(lake_namespace, "ALWAYS_COMPATIBLE")
-    tiered.use(lake_namespace)
-    done: dict[str, str] = {}
-
-    def make(cases: Iterable[Case]) -> dict[str, str]:
-        new = [case for case in cases if case.name not in done]
-        for case in new:
-            topic = f"persistent://{lake_namespace}/{case.name}"
-            for write in case.writes:
-                oracle.write(topic, case.messages(write), write.schema, **write.options)
-            admin.seal(topic)
-            done[case.name] = topic
-        move_all(lake_config, tiered, [done[case.name] for case in new])
-        for case in new:
-            admin.wait_recovered(done[case.name])  # until then the broker answers no reader
-        return done
-
-    return make
-
-
-def _holds(contract: Contract, case: Case, topic: str) -> None:
-    def payload(message: Json, _: Row) -> Row:
-        return case.columns(message)
-
-    tiers = [one for one in TIERS if one == "tiered" or one in case.tiers]
-    found = contract.holds(topic, payload, tiers=tiers, schema=case.schema)
-    assert len(found) == sum(len(write.values) for write in case.writes)
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(one, marks=() if one in _OFTEN else pytest.mark.long) for one in _SOME],
-)
-def test_some_kinds_of_schema(
-    name: str, contract: Contract, moved_cases: Callable[[Iterable[Case]], dict[str, str]]
-) -> None:
-    some = [case for case in CORPUS if case.name in _SOME]
-    (case,) = (one for one in some if one.name == name)
-    _holds(contract, case, moved_cases(some)[name])
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
-def test_every_kind_of_schema(
-    case: Case, contract: Contract, moved_cases: Callable[[Iterable[Case]], dict[str, str]]
-) -> None:
-    _holds(contract, case, moved_cases(CORPUS)[case.name])
+from tests.contract.against_java import Contract, check, offload_in_thread
+from tests.contract.corpus.topics.chunks import Chunked
+from tests.contract.java import body, bytes_of, java_rows
+from tests.contract.rows import query_rows, rows_of
+from tests.contract.tiered.moved import move
 
 
 @pytest.fixture(params=[DRIVERS[0], pytest.param(DRIVERS[-1], marks=pytest.mark.long)])
@@ -164,35 +86,3 @@ def test_a_message_that_ends_behind_what_was_offloaded(
     offload_in_thread(config, topic)
     assert bytes_of(java[end]["data"]) == message.body
     check(rows_of(config, topic, "parquet"), java, topic)
-
-
-@pytest.mark.long
-def test_encrypted_messages(
-    contract: Contract,
-    moved_topic: str,
-    tiered: TieredStorage,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    public, private = contract.oracle.make_keys("RSA")
-    file = tmp_path_factory.mktemp("keys") / "one.pem"
-    file.write_text(private)
-    encryption = EncryptionConfig(keys={"one": file})
-    config = contract.config.model_copy(update={"encryption": encryption})
-    keys = {"one": public}
-    contract.oracle.write(moved_topic, KEYS, encryption=keys)
-    contract.oracle.write(moved_topic, KEYS, encryption=keys, batch=3, compression="ZSTD")
-    large: list[Json] = [{"value": body(9_000)}]
-    contract.oracle.write(moved_topic, large, encryption=keys, chunk_size=2_000)
-    contract.admin.seal(moved_topic)
-    move(config, tiered, moved_topic)
-    java = java_rows(contract.oracle, moved_topic, decryption={"one": private})
-    assert len(java) == 2 * len(KEYS) + 1
-    for tier in ("tiered", "broker"):
-        rows = rows_of(config, moved_topic, tier)
-        assert sorted(rows) == sorted(java)
-    rows = query_rows(config, moved_topic)
-    assert {key: row["value"] for key, row in rows.items()} == {
-        key: bytes_of(one["data"]) for key, one in java.items()
-    }
-    offload_in_thread(config, moved_topic)
-    assert query_rows(config, moved_topic) == rows

@@ -20,8 +20,8 @@ from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish
 from testbed.tiered import TieredStorage
-from tests.contract.against_java import offload_in_thread, query_rows
-from tests.contract.test_sources import Key, Row, rows_of
+from tests.contract.against_java import offload_in_thread
+from tests.contract.rows import Key, Row, query_rows, rows_of
 from tests.contract.tiered.moved import move
 
 _SMALL = 3

@@ -18,8 +18,8 @@ from reader.model import Topic
 from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.oracle import Oracle
-from tests.contract.against_java import body
-from tests.contract.test_chunks import Chunked
+from tests.contract.corpus.topics.chunks import Chunked
+from tests.contract.java import body
 from tests.spark.stream.runs import reader, run
 
 

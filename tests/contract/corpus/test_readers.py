@@ -1,0 +1,181 @@
+"""Every reader gives what was published, of every kind, hot and cold.
+
+Each state reads all topics by all readers at once; a test compares what they gave of one topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+
+import pytest
+
+from reader.clients import Clients
+from reader.errors import UnsupportedError
+from spark_ext import PulsarLake
+from testbed.oracle import Oracle
+from testbed.tiered import TieredStorage
+from tests.conftest import offload_sealed
+from tests.contract.corpus import Kind
+from tests.contract.corpus.all_kinds import KINDS
+from tests.contract.corpus.readers import Readers
+from tests.contract.corpus.readings import Readings
+from tests.contract.corpus.spark_readers import SparkReaders
+from tests.contract.corpus.topics import encryption
+from tests.contract.corpus.world import World, elsewhere
+from tests.contract.rows import keyed, tier_table
+
+_THROUGH_BROKER = elsewhere("through-the-broker", source="broker")
+_FROM_OBJECTS = elsewhere("from-objects")
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def _each(kinds: Iterable[Kind]) -> pytest.MarkDecorator:
+    """Parametrize a test by kinds: the world publishes those that some test asks for."""
+    return pytest.mark.parametrize("kind", list(kinds), ids=lambda kind: kind.name)
+
+
+@pytest.fixture(scope="module")
+def readers(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readers]:
+    with closing(Readers(world, tmp_path_factory.mktemp("readers"))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def spark(
+    world: World, contract_lake: PulsarLake, tmp_path_factory: pytest.TempPathFactory
+) -> SparkReaders:
+    return SparkReaders(world, tmp_path_factory.mktemp("spark"), contract_lake)
+
+
+@pytest.fixture(scope="module")
+def hot(world: World, readers: Readers, spark: SparkReaders) -> Readings:
+    """Nothing is offloaded; the last ledgers are open."""
+    outcomes = {
+        "bookkeeper": readers.tier(world.kinds, "bookkeeper"),
+        "broker": readers.tier(world.kinds, "broker"),
+        "query": readers.query(world.kinds),
+        "stream": readers.stream(world.kinds),
+        "spark": spark.query(world.kinds),
+    }
+    return Readings(world, "hot", outcomes)
+
+
+@pytest.fixture(scope="module")
+def half(world: World, hot: Readings, readers: Readers, spark: SparkReaders) -> Readings:
+    """What is sealed is offloaded: all parts but the last."""
+    halves = [kind for kind in world.kinds if kind.halves]
+    world.offload(halves)
+    outcomes = {
+        "query": readers.query(halves),
+        "stream": readers.stream(halves),
+        "new stream": readers.new_stream(halves),
+        "spark": spark.query(halves),
+        "spark stream": spark.stream(world.kinds),
+    }
+    return Readings(world, "half offloaded", outcomes)
+
+
+@pytest.fixture(scope="module")
+def cold(
+    world: World,
+    half: Readings,
+    readers: Readers,
+    spark: SparkReaders,
+    contract_lake: PulsarLake,
+) -> Readings:
+    """Everything is offloaded: some of it by a job of Spark's, some of it twice."""
+    world.seal()
+    plain = [kind for kind in world.kinds if kind.config == "plain"]
+    for kind in plain[:1]:
+        offload_sealed(world.configs["plain"], contract_lake, world.topic(kind))
+    world.offload(world.kinds)
+    twice = [kind for kind in world.kinds if kind.twice]
+    world.offload(twice, _THROUGH_BROKER)
+    outcomes = {
+        "bookkeeper": readers.tier(world.kinds, "bookkeeper"),
+        "broker": readers.tier(world.kinds, "broker"),
+        "parquet": readers.tier(world.kinds, "parquet"),
+        "parquet through the broker": readers.tier(twice, "parquet", _THROUGH_BROKER),
+        "query": readers.query(world.kinds),
+        "stream": readers.stream(world.kinds),
+        "spark": spark.query(world.kinds),
+        "spark stream": spark.stream(world.kinds),
+        "iceberg": readers.iceberg(world.kinds),
+    }
+    return Readings(world, "cold", outcomes)
+
+
+@pytest.fixture(scope="module")
+def moved(
+    world: World, cold: Readings, readers: Readers, spark: SparkReaders, tiered: TieredStorage
+) -> Readings:
+    """Pulsar's own tiered storage has all ledgers. Other tables are made of its objects."""
+    tiered.use(world.namespace)
+    world.move(tiered)
+    some = [kind for kind in world.kinds if kind.halves]
+    outcomes = {
+        "tiered": readers.tier(world.kinds, "tiered"),
+        "broker": readers.tier(some, "broker"),
+        "query of objects": readers.query(some, _FROM_OBJECTS),
+        "spark": spark.query(some, "tiered"),
+    }
+    world.offload(some, _FROM_OBJECTS)
+    outcomes["parquet from objects"] = readers.tier(some, "parquet", _FROM_OBJECTS)
+    return Readings(world, "moved", outcomes)
+
+
+@_each(KINDS)
+def test_hot(kind: Kind, hot: Readings) -> None:
+    hot.check(kind)
+
+
+@_each(kind for kind in KINDS if kind.halves)
+def test_half_offloaded(kind: Kind, half: Readings) -> None:
+    half.check(kind)
+
+
+@_each(KINDS)
+def test_cold(kind: Kind, cold: Readings) -> None:
+    cold.check(kind)
+
+
+@_each(KINDS)
+def test_moved(kind: Kind, moved: Readings) -> None:
+    moved.check(kind)
+
+
+@_each(kind for kind in KINDS if "broker" in kind.unread)
+def test_what_the_broker_cannot_tell_is_refused(kind: Kind, hot: Readings) -> None:
+    """It cannot say that a chunk of a compressed message was aborted."""
+    refused = "compressed chunk of an aborted transaction"
+    with (
+        Clients(hot.world.configs[kind.config]) as clients,
+        pytest.raises(UnsupportedError, match=refused),
+    ):
+        tier_table(clients, hot.world.topic(kind), "broker")
+
+
+@_each(encryption.WITH_KNOWN_KEYS)
+def test_what_tables_keep_of_secrets(kind: Kind, cold: Readings, oracle: Oracle) -> None:
+    """Ciphertext, which whoever has the key can decrypt; plaintext only where that is wanted."""
+    cold.check(kind)
+    published = cold.world.published[kind.name]
+    with Clients(cold.world.configs["plain"]) as clients:
+        stored = keyed(tier_table(clients, published.place.topic, "parquet").to_pylist())
+    secrets = [row for row in stored.values() if b"secret" in (row["value"] or b"")]
+    if kind.config == "stored":
+        assert len(secrets) == 2 * 10
+        return
+    assert not secrets
+    whole, pieces = 0, b""
+    for key, row in sorted(stored.items()):
+        context = row["__encryptionContext"] and dict(row["__encryptionContext"])
+        if context and context["batchSize"] is None:
+            private = cold.world.private
+            pieces += oracle.decrypt(row["__rescued"], context["metadata"], private)
+            if key in published.expected:  # the last chunk of a message, or all of it
+                assert pieces == (published.expected[key]["value"] or b""), key
+                whole, pieces = whole + 1, b""
+    assert whole == 2 * (6 + 1 + 2)

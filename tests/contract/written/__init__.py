@@ -1,1 +1,0 @@
-"""What is written to a topic, read by the Java client."""
