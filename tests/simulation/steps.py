@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -13,7 +13,7 @@ from tests.simulation.sinks.sink_kinds import SINK_KINDS
 from tests.simulation.streams.stream_kinds import STREAM_KINDS
 from tests.simulation.world import Settings, World, new_world
 
-__all__ = ["History", "Step", "draw", "run"]
+__all__ = ["History", "Step", "draw", "drawing", "run"]
 
 _WITH_RECIPE = 0.4
 _DO = {name: do for name, (_, do) in KINDS.items()} | STREAM_KINDS | VIEW_KINDS | SINK_KINDS
@@ -38,6 +38,24 @@ class History:
     steps: tuple[Step, ...]
 
 
+def drawing(
+    random: Random, weights: Mapping[str, int], *, liked: int = 3
+) -> Callable[[int], list[Step]]:
+    """Return what draws a number of steps of one history, by the weights of their kinds.
+
+    A history likes ``liked`` kinds, which come ``liked`` times as often: rare ones meet then.
+    """
+    names = list(weights)
+    likes = set(random.sample(names, liked))
+    of_history = [weights[name] * (liked if name in likes else 1) for name in names]
+
+    def some(count: int) -> list[Step]:
+        kinds = random.choices(names, of_history, k=count)
+        return [Step(kind, random.randrange(1000), random.randrange(1000)) for kind in kinds]
+
+    return some
+
+
 def draw(seed: int, without: frozenset[str] = frozenset()) -> History:
     """The history of a seed; without some kinds of steps, which are left out of it."""
     random = Random(seed)
@@ -53,16 +71,8 @@ def draw(seed: int, without: frozenset[str] = frozenset()) -> History:
     )
     if settings.schemas and settings.broker_times and seed % 3:
         settings = replace(settings, late_schema=True)
-    # Each history has a few kinds that it likes: rare ones meet then.
-    names = list(KINDS)
-    liked = set(random.sample(names, 4))
-    weights = [KINDS[name][0] * (4 if name in liked else 1) for name in names]
+    some = drawing(random, {name: weight for name, (weight, _) in KINDS.items()}, liked=4)
     length = random.randrange(8, 26)
-
-    def some(count: int) -> list[Step]:
-        kinds = random.choices(names, weights, k=count)
-        return [Step(kind, random.randrange(1000), random.randrange(1000)) for kind in kinds]
-
     if random.random() < _WITH_RECIPE:
         steps = some(random.choice((0, 0, 2)))
         for told in skeleton(random.choice(list(RECIPES)), random):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.simulation.recipes import Recipe, filled
-from tests.simulation.steps import History, Step
+from tests.simulation.steps import History, Step, drawing
 from tests.simulation.world import Settings
 
 __all__ = ["VIEW_RECIPES", "draw_view"]
@@ -73,13 +73,7 @@ def draw_view(seed: int, without: frozenset[str] = frozenset()) -> History:
         grace_minutes=random.choice((0, 0, 10)),
         retention_hours=3 if name else random.choice((0, 3, 3)),
     )
-    liked = set(random.sample(list(_WEIGHTS), 3))
-    weights = [weight * (3 if kind in liked else 1) for kind, weight in _WEIGHTS.items()]
-
-    def some(count: int) -> list[Step]:
-        kinds = random.choices(list(_WEIGHTS), weights, k=count)
-        return [Step(kind, random.randrange(1000), random.randrange(1000)) for kind in kinds]
-
+    some = drawing(random, _WEIGHTS)
     if name:
         steps = some(random.choice((0, 0, 2)))
         for told in filled(VIEW_RECIPES[name], random):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.simulation.recipes import Recipe, filled
-from tests.simulation.steps import History, Step
+from tests.simulation.steps import History, Step, drawing
 from tests.simulation.world import Settings
 
 __all__ = ["SINK_RECIPES", "draw_sink"]
@@ -150,14 +150,7 @@ def draw_sink(seed: int, without: frozenset[str] = frozenset()) -> History:
         broker_times=random.random() < 0.5,
         transactions=random.random() < 0.3 and "transaction" not in without,
     )
-    names = list(_WEIGHTS)
-    liked = set(random.sample(names, 3))
-    weights = [_WEIGHTS[one] * (3 if one in liked else 1) for one in names]
-
-    def some(count: int) -> list[Step]:
-        kinds = random.choices(names, weights, k=count)
-        return [Step(kind, random.randrange(1000), random.randrange(1000)) for kind in kinds]
-
+    some = drawing(random, _WEIGHTS)
     if random.random() < 0.5:
         steps = some(random.choice((0, 0, 1)))
         for told in filled(random.choice(list(SINK_RECIPES.values())), random):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.simulation.recipes import Recipe, filled
-from tests.simulation.steps import History, Step
+from tests.simulation.steps import History, Step, drawing
 from tests.simulation.world import Settings
 
 __all__ = ["STREAM_RECIPES", "draw_stream"]
@@ -207,14 +207,7 @@ def draw_stream(seed: int, without: frozenset[str] = frozenset()) -> History:
         retention_hours=3 if name in _EXPIRING else random.choice((0, 0, 0, 3)),
         schemas=random.random() < 0.3,
     )
-    names = list(_WEIGHTS)
-    liked = set(random.sample(names, 3))
-    weights = [_WEIGHTS[one] * (3 if one in liked else 1) for one in names]
-
-    def some(count: int) -> list[Step]:
-        kinds = random.choices(names, weights, k=count)
-        return [Step(kind, random.randrange(1000), random.randrange(1000)) for kind in kinds]
-
+    some = drawing(random, _WEIGHTS)
     if name:
         steps = some(random.choice((0, 0, 0, 2)))
         for told in filled(STREAM_RECIPES[name], random):
