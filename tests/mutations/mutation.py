@@ -20,7 +20,8 @@ class Mutation:
     old: text that is in the file exactly once. ``new`` replaces it.
     loss: what a user would lose.
     tests: paths or node ids of tests without a server that should find it.
-    server_tests: the same of tests that start servers.
+    server_tests: the same of tests that start servers. `make test` runs all that are named: a run
+        of others ends with an error.
     """
 
     id: str

@@ -28,10 +28,6 @@ MUTATIONS = (
         "context.check_hostname = False",
         "who has any certificate of the same authority reads tokens and messages",
         ("tests/unit/pulsar/test_tls.py", "tests/unit/pulsar"),
-        (
-            "tests/security/test_bookies.py::test_hostnames_are_verified",
-            "tests/security/test_identity.py",
-        ),
     ),
     Mutation(
         "token-to-any-host",
@@ -96,7 +92,6 @@ MUTATIONS = (
         "if not checked:\n        admin.require_consume(topic)",
         "who may read the storage reads topics that the broker does not let him consume",
         ("tests/unit/plan/test_snapshot.py",),
-        ("tests/security/test_permissions.py",),
     ),
     Mutation(
         "directory-of-others-believed",

@@ -60,7 +60,7 @@ MUTATIONS = (
         "AND (__key IS NULL OR __tombstone IS NOT NULL)",
         "compacted views show keys that were deleted",
         ("tests/unit/spark/catalog/test_relations.py",),
-        ("tests/spark/test_compacted.py",),
+        ("tests/contract/test_compacted_view.py",),
     ),
     Mutation(
         "oldest-message-of-a-key",
@@ -69,7 +69,7 @@ MUTATIONS = (
         "ORDER BY __ledgerId,",
         "compacted views show the first value of a key that is in several ledgers",
         (),
-        ("tests/spark/test_compacted.py",),
+        ("tests/contract/test_compacted_view.py",),
     ),
     Mutation(
         "compacted-ledger-of-later",

@@ -16,7 +16,6 @@ MUTATIONS = (
         "at = wanted",
         "a stream leaves out the message at its startingPosition",
         ("tests/unit/stream/test_positions.py",),
-        ("tests/spark/stream/changes/test_changes.py",),
     ),
     Mutation(
         "ending-time-is-exclusive",
@@ -25,7 +24,6 @@ MUTATIONS = (
         "ending = replace(ending, time=ending.time)",
         "a stream leaves out what was published at the very time of its endingPosition",
         ("tests/unit/stream/test_positions.py",),
-        ("tests/spark/stream/changes/test_changes.py",),
     ),
     Mutation(
         "given-up-rows-alone-are-no-news",
@@ -34,7 +32,6 @@ MUTATIONS = (
         "if to.at > since.at:",
         "rows of a given-up chunked message never come in a stream of an idle topic",
         (_STREAMS,),
-        ("tests/spark/stream/changes/test_given_up.py",),
     ),
     Mutation(
         "idle-partition-counts-as-lost",
