@@ -193,6 +193,8 @@ def broker(
         "statsUpdateInitialDelayInSecs": 2,
         "statsUpdateFrequencyInSecs": 2,
         "transactionCoordinatorEnabled": True,
+        # In several threads Pulsar 4.2 may forget a topic's aborted transactions (limitations.md).
+        "numTransactionReplayThreadPoolSize": 1,
         "systemTopicEnabled": True,
         "topicLevelPoliciesEnabled": True,
         "acknowledgmentAtBatchIndexLevelEnabled": True,
