@@ -44,6 +44,25 @@ _NIGHTLY = ("storages",)
 _ONE_SERVER = ("contract/corpus", "outages", "security", "spark/connect")
 # Folders whose tests need no server, or only their own.
 _NO_SERVER = ("clients", "maintenance", "simulation", "unit")
+# Tests of `make test` that need the session's Spark or the Java client.
+_SHARED_JVMS = frozenset(("lake", "oracle"))
+_WITH_SHARED_JVMS = (
+    "contract/corpus",
+    "contract/test_chunks",
+    "contract/test_compacted_view",
+    "contract/test_encryption",
+    "contract/test_transactions",
+    "contract/tiered/test_corpus",
+    "contract/tiered/test_java",
+    "lake",
+    "offload/test_hold_safety",
+    "scan/test_rows",
+    "spark/sink",
+    "spark/stream",
+    "spark/test_explain",
+    "spark/test_lake",
+    "spark/test_queries",
+)
 
 
 # Started in the background by a shell, tests and what they start would ignore Ctrl-C.
@@ -51,8 +70,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _is_in(nodeid: str, folders: tuple[str, ...]) -> bool:
-    return nodeid.startswith(tuple(f"tests/{folder}/" for folder in folders))
+def _is_in(nodeid: str, places: tuple[str, ...]) -> bool:
+    """Whether a test is in one of some folders or files."""
+    return nodeid.startswith(tuple(f"tests/{place}{end}" for place in places for end in "/."))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -74,15 +94,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip("no proxy fits in front of this storage"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail a test that would start a second Spark or Java client with ``--one-spark``."""
+    fixtures = _SHARED_JVMS.intersection(getattr(item, "fixturenames", ()))
+    if (
+        fixtures
+        and item.config.getoption("--one-spark")
+        and not _is_in(item.nodeid, _WITH_SHARED_JVMS)
+    ):
+        names = ", ".join(sorted(fixtures))
+        pytest.fail(f"it uses {names}: add its file to _WITH_SHARED_JVMS in tests/conftest.py")
+
+
 class _FileScheduling(LoadFileScheduling):  # type: ignore[misc]
     """A test file runs in one process, in order; so does a folder with a server of its own.
 
-    With ``--one-spark`` all tests that need servers run in one process, one after the other.
+    With ``--one-spark`` two processes run the tests that need servers: one those that use the
+    session's Spark or the Java client, the other those that start a JVM of their own, if any.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         if self.config.getoption("--one-spark") and not _is_in(nodeid, _NO_SERVER):
-            return "servers"
+            return "spark" if _is_in(nodeid, _WITH_SHARED_JVMS) else "servers"
         folder = next((one for one in _ONE_SERVER if _is_in(nodeid, (one,))), None)
         return folder or str(super()._split_scope(nodeid))
 
@@ -168,7 +202,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--one-spark",
         action="store_true",
-        help="run all tests that need servers in one process: five JVMs at most (make test)",
+        help="run all tests that share a Spark in one process: five JVMs at most (make test)",
     )
 
 

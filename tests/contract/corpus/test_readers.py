@@ -5,7 +5,8 @@ Each state reads all topics by all readers at once; a test compares what they ga
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -22,7 +23,7 @@ from tests.contract.corpus.readers import Readers
 from tests.contract.corpus.readings import Readings
 from tests.contract.corpus.spark_readers import SparkReaders
 from tests.contract.corpus.topics import encryption
-from tests.contract.corpus.world import World, elsewhere
+from tests.contract.corpus.world import Outcomes, World, elsewhere
 from tests.contract.rows import keyed, tier_table
 
 _THROUGH_BROKER = elsewhere("through-the-broker", source="broker")
@@ -34,6 +35,16 @@ pytestmark = pytest.mark.timeout(900)
 def _each(kinds: Iterable[Kind]) -> pytest.MarkDecorator:
     """Parametrize a test by kinds: the world publishes those that some test asks for."""
     return pytest.mark.parametrize("kind", list(kinds), ids=lambda kind: kind.name)
+
+
+def _side_by_side(*groups: Mapping[str, Callable[[], Outcomes]]) -> dict[str, Outcomes]:
+    """Return what each reader gave. The readers of a group read one after the other."""
+
+    def read(group: Mapping[str, Callable[[], Outcomes]]) -> dict[str, Outcomes]:
+        return {name: read_all() for name, read_all in group.items()}
+
+    with ThreadPoolExecutor(len(groups)) as pool:
+        return {name: found for each in pool.map(read, groups) for name, found in each.items()}
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +63,15 @@ def spark(
 @pytest.fixture(scope="module")
 def hot(world: World, readers: Readers, spark: SparkReaders) -> Readings:
     """Nothing is offloaded; the last ledgers are open."""
-    outcomes = {
-        "bookkeeper": readers.tier(world.kinds, "bookkeeper"),
-        "broker": readers.tier(world.kinds, "broker"),
-        "query": readers.query(world.kinds),
-        "stream": readers.stream(world.kinds),
-        "spark": spark.query(world.kinds),
-    }
+    outcomes = _side_by_side(
+        {
+            "bookkeeper": lambda: readers.tier(world.kinds, "bookkeeper"),
+            "broker": lambda: readers.tier(world.kinds, "broker"),
+            "query": lambda: readers.query(world.kinds),
+            "stream": lambda: readers.stream(world.kinds),
+        },
+        {"spark": lambda: spark.query(world.kinds)},
+    )
     return Readings(world, "hot", outcomes)
 
 
@@ -67,13 +80,17 @@ def half(world: World, hot: Readings, readers: Readers, spark: SparkReaders) -> 
     """What is sealed is offloaded: all parts but the last."""
     halves = [kind for kind in world.kinds if kind.halves]
     world.offload(halves)
-    outcomes = {
-        "query": readers.query(halves),
-        "stream": readers.stream(halves),
-        "new stream": readers.new_stream(halves),
-        "spark": spark.query(halves),
-        "spark stream": spark.stream(world.kinds),
-    }
+    outcomes = _side_by_side(
+        {
+            "query": lambda: readers.query(halves),
+            "stream": lambda: readers.stream(halves),
+            "new stream": lambda: readers.new_stream(halves),
+        },
+        {
+            "spark": lambda: spark.query(halves),
+            "spark stream": lambda: spark.stream(world.kinds),
+        },
+    )
     return Readings(world, "half offloaded", outcomes)
 
 
@@ -93,17 +110,21 @@ def cold(
     world.offload(world.kinds)
     twice = [kind for kind in world.kinds if kind.twice]
     world.offload(twice, _THROUGH_BROKER)
-    outcomes = {
-        "bookkeeper": readers.tier(world.kinds, "bookkeeper"),
-        "broker": readers.tier(world.kinds, "broker"),
-        "parquet": readers.tier(world.kinds, "parquet"),
-        "parquet through the broker": readers.tier(twice, "parquet", _THROUGH_BROKER),
-        "query": readers.query(world.kinds),
-        "stream": readers.stream(world.kinds),
-        "spark": spark.query(world.kinds),
-        "spark stream": spark.stream(world.kinds),
-        "iceberg": readers.iceberg(world.kinds),
-    }
+    outcomes = _side_by_side(
+        {
+            "bookkeeper": lambda: readers.tier(world.kinds, "bookkeeper"),
+            "broker": lambda: readers.tier(world.kinds, "broker"),
+            "parquet": lambda: readers.tier(world.kinds, "parquet"),
+            "parquet through the broker": lambda: readers.tier(twice, "parquet", _THROUGH_BROKER),
+            "query": lambda: readers.query(world.kinds),
+            "stream": lambda: readers.stream(world.kinds),
+            "iceberg": lambda: readers.iceberg(world.kinds),
+        },
+        {
+            "spark": lambda: spark.query(world.kinds),
+            "spark stream": lambda: spark.stream(world.kinds),
+        },
+    )
     return Readings(world, "cold", outcomes)
 
 
@@ -115,12 +136,14 @@ def moved(
     tiered.use(world.namespace)
     world.move(tiered)
     some = [kind for kind in world.kinds if kind.halves]
-    outcomes = {
-        "tiered": readers.tier(world.kinds, "tiered"),
-        "broker": readers.tier(some, "broker"),
-        "query of objects": readers.query(some, _FROM_OBJECTS),
-        "spark": spark.query(some, "tiered"),
-    }
+    outcomes = _side_by_side(
+        {
+            "tiered": lambda: readers.tier(world.kinds, "tiered"),
+            "broker": lambda: readers.tier(some, "broker"),
+            "query of objects": lambda: readers.query(some, _FROM_OBJECTS),
+        },
+        {"spark": lambda: spark.query(some, "tiered")},
+    )
     world.offload(some, _FROM_OBJECTS)
     outcomes["parquet from objects"] = readers.tier(some, "parquet", _FROM_OBJECTS)
     return Readings(world, "moved", outcomes)
