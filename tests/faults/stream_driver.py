@@ -78,10 +78,7 @@ class StreamDriver:
             self._lives.append(StreamProgram(self._directory, self._job))
 
     def kill_some(self, module: str) -> bool:
-        """SIGKILL for those of its processes that run a Python module, if there are any.
-
-        Not for one that only forks others.
-        """
+        """SIGKILL for those of its processes that run a Python module; see `StreamProgram`."""
         with self._lock:
             return self._lives[-1].kill_some(module)
 

@@ -118,12 +118,15 @@ class StreamProgram:
         return [] if pid is None else pids_of(pid, module)
 
     def kill_some(self, module: str) -> bool:
-        """SIGKILL for those that run a Python module, if there are any.
+        """SIGKILL for those that run a Python module; False if there are none.
 
-        Not for one that only forks others.
+        Of ``TASKS`` only those that were forked for a task: a program whose forking daemon is
+        killed again before it is ready has no task that could fail.
         """
         found = self.pids_of(module)
-        for pid in found[1:] or found:
+        if module == TASKS:
+            found = [forked for pid in found for forked in descendants(pid)]
+        for pid in found:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         return bool(found)

@@ -222,7 +222,8 @@ def test_a_query_outlives_its_workers_and_its_planner(
             program.kill_some(TASKS)  # which may have no task yet
             return False
 
-        wait_until("a task that fails", attempt_failed, timeout=120, interval=1)
+        # Spark says nothing of a worker that dies before its task waits for the bookies.
+        wait_until("a task that fails", attempt_failed, timeout=240, interval=5)
         [planner] = program.pids_of(PLANNER)
         os.kill(planner, signal.SIGKILL)
         for proxy in bookies.values():
