@@ -8,6 +8,7 @@ are kept; where no directory can be written, every process compiles for itself.
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -37,9 +38,33 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
             config.CACHE_LOCATOR_CLASSES = before
     # A numba without that setting would cache by the function's own file alone.
     known = kernel_cache(function.__module__)
-    if compiled is None or known is None or compiled.stats.cache_path != str(known.directory):
+    if (
+        compiled is None
+        or known is None
+        or compiled.stats.cache_path != str(known.directory)
+        or not _name_files_apart(compiled)
+    ):
         compiled = decorator(**_OPTIONS, **options)(function)
     return compiled
+
+
+def _name_files_apart(compiled: Any) -> bool:
+    """Let no two processes write compiled signatures of a kernel to one file.
+
+    numba numbers these files by its index. Two processes that save two signatures at once choose
+    the same number, and from then on the index names machine code of the other signature, which
+    runs without an error. Return False if this numba names files in another way.
+    """
+    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    numbered: Callable[[int], str] | None = getattr(index, "_data_name", None)
+    if index is None or numbered is None:
+        return False
+
+    def name(number: int) -> str:
+        return f"{numbered(number).removesuffix('.nbc')}.{uuid.uuid4().hex[:16]}.nbc"
+
+    index._data_name = name  # noqa: SLF001 - numba has no other way
+    return True
 
 
 def kernel(function: Callable[..., Any]) -> Any:
