@@ -47,6 +47,14 @@ def _side_by_side(*groups: Mapping[str, Callable[[], Outcomes]]) -> dict[str, Ou
         return {name: found for each in pool.map(read, groups) for name, found in each.items()}
 
 
+def _is_limited(kind: Kind) -> bool:
+    """Return whether a stream's limit may fall inside what its messages are made of.
+
+    What a schema makes of a message is the same in each batch.
+    """
+    return kind.twice or kind.config != "plain"
+
+
 @pytest.fixture(scope="module")
 def readers(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readers]:
     with closing(Readers(world, tmp_path_factory.mktemp("readers"))) as opened:
@@ -69,6 +77,7 @@ def hot(world: World, readers: Readers, spark: SparkReaders) -> Readings:
             "broker": lambda: readers.tier(world.kinds, "broker"),
             "query": lambda: readers.query(world.kinds),
             "stream": lambda: readers.stream(world.kinds),
+            "new stream": lambda: readers.new_stream(filter(_is_limited, world.kinds)),
         },
         {"spark": lambda: spark.query(world.kinds)},
     )
@@ -118,6 +127,7 @@ def cold(
             "parquet through the broker": lambda: readers.tier(twice, "parquet", _THROUGH_BROKER),
             "query": lambda: readers.query(world.kinds),
             "stream": lambda: readers.stream(world.kinds),
+            "new stream": lambda: readers.new_stream(filter(_is_limited, world.kinds)),
             "iceberg": lambda: readers.iceberg(world.kinds),
         },
         {
