@@ -13,20 +13,24 @@ from tests.durations import table
 _ROOT = Path(__file__).parents[3]
 
 
-def _expression(target: str) -> Expression:
-    """What a target of the Makefile gives to `pytest -m` over all folders."""
-    recipe = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (_ROOT / "Makefile").read_text(), re.M)
-    assert recipe is not None
-    found = re.findall(r'-m "([^"]+)"', recipe[1])
+def _recipe(target: str) -> str:
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (_ROOT / "Makefile").read_text(), re.M)
+    assert found is not None
+    return found[1]
+
+
+def _marked(target: str) -> str:
+    """Return what a target of the Makefile gives to `pytest -m`."""
+    found: list[str] = re.findall(r'-m "([^"]+)"', _recipe(target))
     assert len(found) == 1
-    return Expression.compile(found[0])
+    return found[0]
 
 
 def _runs(target: str, markers: set[str]) -> bool:
     def has(name: str, /, **_: str | int | bool | None) -> bool:
         return name in markers
 
-    return _expression(target).evaluate(has)
+    return Expression.compile(_marked(target)).evaluate(has)
 
 
 @pytest.mark.parametrize("servers", [False, True])
@@ -35,6 +39,18 @@ def test_each_test_is_run_by_one_target(servers: bool, nightly: bool) -> None:
     markers = {name for name, put in (("servers", servers), ("nightly", nightly)) if put}
     targets = [name for name in ("test", "test-servers", "test-nightly") if _runs(name, markers)]
     assert targets == ["test-nightly" if nightly else "test-servers" if servers else "test"]
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "behind"),
+    [
+        ("test", " $(FEW) --one-spark", ""),
+        ("test-servers", " $(FEW)", ""),
+        ("test-nightly", "", " --ignore=tests/storages"),  # test-storages runs these
+    ],
+)
+def test_no_target_leaves_out_a_folder(target: str, options: str, behind: str) -> None:
+    assert f'\t$(PYTEST){options} -m "{_marked(target)}"{behind}\n' in _recipe(target)
 
 
 def test_ci_runs_all_but_what_is_nightly() -> None:
