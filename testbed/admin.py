@@ -21,7 +21,7 @@ T = TypeVar("T")
 _RETRIED = (httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError)
 
 
-def wait_until(what: str, get: Callable[[], T], timeout: float = 30, interval: float = 0.1) -> T:
+def wait_until(what: str, get: Callable[[], T], timeout: float = 120, interval: float = 0.1) -> T:
     """Poll `get` until its answer is truthy, and return it; TimeoutError with the last answer."""
     deadline = time.monotonic() + timeout
     while not (answer := get()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from reader.config import ReadConfig
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
 from reader.scan import TopicReader
+from reader.sink import Manifest
 from testbed.admin import Admin, wait_until
 from testbed.cluster import CompactCluster
 from tests.integration.sink.named_writes import at_entries, decided, payloads, seen, send, stored
@@ -167,10 +169,14 @@ def test_names_that_the_broker_has_forgotten(
 ) -> None:
     """One has sent everything, and one has died between two sends."""
     values = payloads(2_000, 2_000)
-    manifests = {}
+    manifests: dict[str, Manifest] = {}
 
     def crash() -> None:
         raise CrashError
+
+    def known(topic: str) -> bool:
+        cursor = rest.internal_stats(topic)["cursors"]["pulsar.dedup"]
+        return manifests[topic].producer in cursor.get("properties", {})
 
     for topic in (f"{topic_name}-whole", f"{topic_name}-half"):
         rest.create_topic(topic)
@@ -182,16 +188,12 @@ def test_names_that_the_broker_has_forgotten(
             # What is sent goes out a MB at a time: of 200 entries some are stored, and some not.
             with pytest.raises(CrashError):
                 send(clients, manifest, fresh=True, now=at_entries({150: crash}))
-        found = wait_until("what was sent to be stored", lambda: stored(clients, topic))  # noqa: B023
+        found = wait_until("what was sent to be stored", partial(stored, clients, topic))
         assert (len(found) == 2_000) == topic.endswith("whole")
+        # Before the next one is sent: the broker remembers a name for a minute.
+        wait_until("the broker to know the name", partial(known, topic))
 
-    def known() -> list[bool]:
-        cursors = (rest.internal_stats(topic)["cursors"]["pulsar.dedup"] for topic in manifests)
-        names = zip(cursors, manifests.values(), strict=True)
-        return [one.producer in cursor.get("properties", {}) for cursor, one in names]
-
-    wait_until("the broker to know the names", lambda: all(known()), timeout=60)
-    wait_until("the broker to forget them", lambda: not any(known()), timeout=240, interval=2)
+    wait_until("the broker to forget them", lambda: not any(map(known, manifests)), 240, 2)
     for topic, manifest in manifests.items():
         for _ in range(2):
             send(clients, manifest, fresh=False)
