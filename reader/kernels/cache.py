@@ -5,6 +5,8 @@ an imported module it would still run the old machine code. So each module that 
 a key: a hash of its source, of the sources of all modules that it imports in turn, and of the
 versions of what compiles them. Its kernels lie in a directory with that key in its name, so that a
 change compiles only the kernels that depend on it. numba itself adds the kind of CPU to the key.
+A process whose sources change under it, by an upgrade, keeps no kernels of modules that it imports
+from then on: the hash would be that of other sources.
 
 The directories lie in ``NUMBA_CACHE_DIR``, in the user's cache directory, which all clones share,
 or beside the sources: the first of these that has the directory already, or else can be written, by
@@ -39,6 +41,7 @@ __all__ = [
     "KernelCache",
     "KernelLocator",
     "cache_directory",
+    "have_changed",
     "kernel_cache",
     "kernel_sources",
     "module_sources",
@@ -50,6 +53,8 @@ _PREFIX = "pulsar-lake-kernels-"
 # process that compiles a kernel later than that makes its directory again.
 _KEPT = 4
 _KEPT_SECONDS = 3600.0
+_BEGUN_NS = time.time_ns()
+"""When this process began to import kernels; what is older is what it imports."""
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([^\n]*))", re.M
@@ -109,6 +114,25 @@ def _imports(source: bytes) -> set[str]:
         if module:
             found.add(module)
     return found
+
+
+def have_changed(package: Path, modules: Iterable[str], since_ns: int) -> bool:
+    """Return whether the source of any of these modules, below ``package``, was put there later.
+
+    since_ns: ns since the epoch.
+    """
+
+    def changed_ns(module: str) -> int:
+        place = package.joinpath(*module.split(".")[1:])
+        source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        return source.stat().st_ctime_ns  # installers may set the other times
+
+    if not package.is_dir():  # an archive, which is not changed but replaced
+        return False
+    try:
+        return any(changed_ns(module) > since_ns for module in modules)
+    except FileNotFoundError:  # of another version
+        return True
 
 
 def source_hash(sources: Mapping[str, bytes], versions: Iterable[str]) -> str:
@@ -187,6 +211,8 @@ def kernel_cache(module: str) -> KernelCache | None:
         return None
     python = f"{sys.implementation.cache_tag} {sys.version}"
     key = source_hash(sources, (python, numba.__version__, llvmlite.__version__, np.__version__))
+    if have_changed(Path(__file__).parents[1], sources, _BEGUN_NS):
+        return KernelCache(key, None)
     user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     bases = [user / "pulsar-lake" / "kernels", Path(__file__).parent / "__pycache__"]
     config: Any = numba.config

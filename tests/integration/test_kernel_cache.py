@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import reader
 
 _CONSTANTS = Path("decode", "tables.py")
@@ -26,16 +28,23 @@ stats = entry_headers.scan_entries.stats
 print(entries[E_PUBLISH, 0], sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 
+# The same, while the constants are others from the first kernels on until all are imported.
+_UPGRADED = """
+import os
+from reader.kernels import utf8
+os.rename("tables.py", "reader/decode/tables.py")
+from reader.decode.passes import entry_headers
+os.rename("before.py", "reader/decode/tables.py")
+"""
 
-def _scan(root: Path, cache: Path) -> tuple[int, int, int]:
-    """(publish time, hits, misses) of a new process that imports the package below ``root``.
 
-    The user's own cache, which has kernels of the same sources, is not used.
-    """
-    environment = {**os.environ, "PYTHONPATH": str(root), "XDG_CACHE_HOME": str(cache)}
-    environment.pop("NUMBA_CACHE_DIR", None)
+def _scan(root: Path, cache: Path, begin: str = "") -> tuple[int, int, int]:
+    """(publish time, hits, misses) of a new process that imports the package below ``root``."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(cache)}
+    environment["XDG_CACHE_HOME"] = str(cache / "user")  # the real one has the same kernels
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     done = subprocess.run(
-        [sys.executable, "-c", _SCAN],
+        [sys.executable, "-c", begin + _SCAN],
         stdout=subprocess.PIPE,
         text=True,
         cwd=root,
@@ -46,22 +55,41 @@ def _scan(root: Path, cache: Path) -> tuple[int, int, int]:
     return published, hits, misses
 
 
-def test_a_change_in_an_imported_module_compiles_anew(tmp_path: Path) -> None:
-    package = tmp_path / "reader"
-    shutil.copytree(
-        Path(reader.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
-    )
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the package, to be changed."""
+    copy = tmp_path / "reader"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(reader.__file__).parent, copy, ignore=ignored)
+    return copy
+
+
+def _others(constants: str) -> str:
+    """Return a table of which two columns have changed places."""
+    after = constants.replace("E_PUBLISH: Final = 4", "E_PUBLISH: Final = 5")
+    after = after.replace("E_BROKER: Final = 5", "E_BROKER: Final = 4")
+    assert after != constants
+    return after
+
+
+def test_a_process_that_is_upgraded_keeps_no_kernels(tmp_path: Path, package: Path) -> None:
+    """Its modules are of two versions, and the hash of the first would name kernels of both."""
+    cache = tmp_path / "cache"
+    before = (package / _CONSTANTS).read_text()
+    (tmp_path / "before.py").write_text(before)
+    (tmp_path / "tables.py").write_text(_others(before))
+    assert _scan(tmp_path, cache, _UPGRADED)[1] == 0
+    assert _scan(tmp_path, cache) == (1_000, 0, 1)
+
+
+def test_a_change_in_an_imported_module_compiles_anew(tmp_path: Path, package: Path) -> None:
     cache = tmp_path / "cache"
     assert _scan(tmp_path, cache) == (1_000, 0, 1)
     assert _scan(tmp_path, cache) == (1_000, 1, 0), "the second process finds the compiled kernel"
 
     constants = package / _CONSTANTS
     before = constants.read_text()
-    # Two columns of the table change places.
-    after = before.replace("E_PUBLISH: Final = 4", "E_PUBLISH: Final = 5")
-    after = after.replace("E_BROKER: Final = 5", "E_BROKER: Final = 4")
-    assert after != before
-    constants.write_text(after)
+    constants.write_text(_others(before))
     assert _scan(tmp_path, cache) == (1_000, 0, 1)
 
     constants.write_text(before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ import reader
 from reader.kernels.cache import (
     KernelLocator,
     cache_directory,
+    have_changed,
     kernel_cache,
     kernel_sources,
     module_sources,
@@ -184,6 +186,24 @@ def test_hash_changes_with_each_source_and_version() -> None:
         source_hash(sources, ["3.110", ".68"]),
     ]
     assert len({known, *others}) == 1 + len(others)
+
+
+def test_a_source_that_was_put_there_since_is_seen(tmp_path: Path) -> None:
+    package = _write(tmp_path / "p", {"__init__.py": "", "a/__init__.py": "", "a/b.py": "A = 1\n"})
+    modules = ("p", "p.a", "p.a.b")
+    changes = [path.stat().st_ctime_ns for path in package.rglob("*.py")]
+    assert not have_changed(package, modules, max(changes))
+    assert have_changed(package, modules, min(changes) - 1)
+    other = tmp_path / "new.py"
+    other.write_text("A = 2\n")
+    os.utime(other, (0, 0))  # as installers set it
+    since = other.stat().st_ctime_ns
+    while not have_changed(package, modules, since):
+        other.replace(package / "a" / "b.py")
+        other.write_text("A = 2\n")
+    assert not have_changed(package, modules[:2], since)
+    assert have_changed(package, ["p.gone"], since)
+    assert not have_changed(tmp_path / "p.zip" / "p", modules, 0)
 
 
 def test_directory_is_the_first_that_can_be_written(
