@@ -41,13 +41,14 @@ def batches(parts: Sequence[Sequence[Entry]], limits: Limits) -> list[dict[int, 
     return found
 
 
-def test_entries_of_a_file_that_lies_inside_another() -> None:
+@pytest.mark.parametrize("together", [1, 2, 6])
+def test_entries_of_a_file_that_lies_inside_another(together: int) -> None:
     """They come with their place, and nothing goes back to them."""
 
     def source(ids: Sequence[int]) -> Iterator[Entries]:
-        for one in ids:
-            column = np.array([one], np.int64)
-            yield Entries.of_rows(np.ones(1, np.int64), column, column, row_bytes=10.0)
+        for at in range(0, len(ids), together):
+            column = np.array(ids[at : at + together], np.int64)
+            yield Entries.of_rows(np.ones(together, np.int64), column, column, row_bytes=10.0)
 
     queue = EntryQueue(Position(1, -1))
     queue.add(source([0, 3, 4, 5, 1, 6]))

@@ -72,6 +72,18 @@ def test_what_the_storage_has_forgotten(world: World, fresh: bool, before: int) 
     assert world.topic.ids() == [1000 + one for one in IDS]
 
 
+def test_a_broker_that_remembers_an_earlier_version_alone(world: World) -> None:
+    """What it says at connect is less than what was sent before this version."""
+    manifest = world.manifest(batches(8), first=1000)
+    [entries] = manifest.partitions
+    manifest = replace(manifest, partitions=[replace(entries, before=99)])
+    world.topic.last["me"] = 99
+    world.send(manifest, fresh=True)
+    world.topic.last["me"] = 50
+    world.send(manifest, fresh=False)
+    assert world.topic.ids() == [1000 + one for one in IDS]
+
+
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_topic_with_other_schemas(world: World, fresh: bool) -> None:
     """It was made again meanwhile: the entries name a version of schemas that are gone."""
