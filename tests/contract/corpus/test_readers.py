@@ -29,7 +29,8 @@ from tests.contract.rows import keyed, tier_table
 _THROUGH_BROKER = elsewhere("through-the-broker", source="broker")
 _FROM_OBJECTS = elsewhere("from-objects")
 
-pytestmark = pytest.mark.timeout(900)
+# The first test starts Pulsar, Java and Spark, publishes all kinds, and reads them hot.
+pytestmark = pytest.mark.timeout(1800)
 
 
 def _each(kinds: Iterable[Kind]) -> pytest.MarkDecorator:

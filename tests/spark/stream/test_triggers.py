@@ -57,7 +57,7 @@ def test_a_micro_batch_waits_for_no_longer_than_the_delay(
 
         wait_until("the progress of the last one", lambda: len(begun()) == 3)
         _, second, third = begun()
-        assert 2 < third - second < 30
+        assert 2 < third - second < 100
 
 
 @pytest.mark.parametrize("most", [None, 60])
