@@ -258,6 +258,7 @@ SPARK = {
     "class_archive": False,  # a run archives nothing when it ends
     # On two cores, for tables of a few files and states of a few keys.
     "conf": {
+        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",  # a session of minutes
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
         # By Spark's defaults Hadoop starts some 25 processes for the checkpoint of a micro-batch on

@@ -50,7 +50,7 @@ class LocalCluster(Cluster, Server):
     broker_config, bookie_config: settings that override ours.
     broker_heap: MB.
     log_level: of the servers' logs in `<directory>/logs/`.
-    short_lived: bookies and ZooKeeper stay with Java's quick compiler, which boots cheaper.
+    short_lived: the servers stay with Java's quick compiler, which boots cheaper.
     offloaders: the broker has those of Pulsar's own tiered storage. A namespace's policy says which
         it uses (`Admin.set_offload_policy`); none is loaded before.
     """
@@ -197,8 +197,8 @@ class LocalCluster(Cluster, Server):
         shutil.rmtree(conf, ignore_errors=True)  # and the temporary files of JVMs killed earlier
         config.write(conf / "log4j2.properties", config.log4j(self._log_level))
 
-        def command(main: str, *arguments: str, memory: str, broker: bool = False) -> list[str]:
-            quick = self._short_lived and not broker
+        def command(main: str, *arguments: str, memory: str) -> list[str]:
+            quick = self._short_lived
             return config.jvm(jars, conf, main, *arguments, memory=memory, short_lived=quick)
 
         settings = config.zookeeper(data / "zookeeper", self._zookeeper_port)
@@ -233,7 +233,7 @@ class LocalCluster(Cluster, Server):
         memory = f"-Xms192m -Xmx{self._broker_heap}m -XX:MaxDirectMemorySize=512m"
         main = "org.apache.pulsar.PulsarBrokerStarter"
         memory = f"{memory} {self._more_of_java()}"
-        line = command(main, "--broker-conf", str(path), memory=memory, broker=True)
+        line = command(main, "--broker-conf", str(path), memory=memory)
         self._broker = Process("broker", line, logs / "broker.log", env=config.OFFLOAD_KEYS)
         arguments = [word for pair in setup.items() for word in pair]
         return Storage(zookeeper, bookies, arguments, command, jars, logs)

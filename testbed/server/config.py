@@ -57,7 +57,7 @@ def jvm(
 
     `conf`: folder with the logging configuration; JVMs put their temporary files there, too,
     because a killed one leaves 12 MB of unpacked native library behind.
-    `short_lived`: stay with the quick compiler (C1), which boots cheaper; the broker does not.
+    `short_lived`: stay with the quick compiler (C1), which boots cheaper.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
