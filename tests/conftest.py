@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -34,6 +35,8 @@ from testbed.storages.kinds import KINDS, ToolMissingError, storage_server
 from testbed.tiered import TieredStorage
 from tests.support.examples import register_profiles
 
+# Collection only adds objects. The garbage collector would visit all of them dozens of times.
+gc.disable()
 register_profiles()
 
 # What `make test` runs of, but for `long` tests. Of the other folders it runs the journeys.
@@ -84,6 +87,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     chosen = _is_in(item.nodeid, _FIRST) or item.get_closest_marker("journey")
     if item.get_closest_marker("long") or not chosen:
         item.add_marker(pytest.mark.servers)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Let the garbage collector run again after the collection, on what the tests create."""
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
