@@ -6,12 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-from matplotlib import pyplot as plt
-
 __all__ = ["chart", "share"]
 
 _MET, _MISSED = "#2f6fb0", "#e08a2e"
@@ -35,6 +29,11 @@ def chart(path: Path, results: Sequence[dict[str, Any]]) -> None:
     wanted = [one for one in results if one["target"] is not None]
     if not wanted:
         return
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
     figure, axes = plt.subplots(figsize=(11, 1.2 + 0.36 * len(wanted)), layout="constrained")
     shares = [share(one["value"], one["target"], one["side"]) for one in wanted]
     places = range(len(wanted))

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import duckdb
-import polars
 import pytest
 
 from offloader.config import Config
@@ -19,6 +17,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.journey
 def test_duckdb_polars_and_pandas_take_the_rows(orders: str, lake_config: Config) -> None:
+    import duckdb
+    import polars
+
     with open_topic(lake_config, orders) as topic:
         columns = ["id", "name", "price", "at"]
         query = 'SELECT count(*), sum(id), count(name), count("at".country) FROM rows'

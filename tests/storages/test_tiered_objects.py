@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 
 from reader.config import StorageConfig, TieredConfig
@@ -18,7 +19,7 @@ from tests.unit.tiered.written_objects import jcloud_objects, map_file_objects
 pytestmark = [pytest.mark.long, pytest.mark.parametrize("form", [JCLOUD, "NONE", "BLOCK"])]
 
 # Of several windows, and not all of one byte, which BLOCK would make small.
-SENT = [b"".join((n * 31 + k).to_bytes(4, "big") for k in range(50_000)) for n in range(100)]
+SENT = [np.arange(n * 31, n * 31 + 50_000, dtype=">u4").tobytes() for n in range(100)]
 
 
 def put(storage: Storage, form: str) -> ObjectNames:

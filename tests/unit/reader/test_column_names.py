@@ -11,8 +11,6 @@ import pytest
 from reader.model.column_names import ColumnNames, free_name, name_key, same_name
 from reader.model.columns import metadata_name
 
-LETTERS = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
-
 # Prints: the letters that Java's Unicode version does not have; pairs of letters, of all that have
 # another case or that share a key, for which equalsIgnoreCase and the keys disagree; and each
 # letter whose toLowerCase is another text, with that text.
@@ -49,11 +47,13 @@ public class Names {
 
 @pytest.mark.long  # two seconds of Java
 def test_names_are_the_same_exactly_if_they_are_for_java(tmp_path: Path) -> None:
-    keys = [name_key(letter) for letter in LETTERS]
+    codes = (code for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000)
+    letters = [chr(code) for code in codes]
+    keys = [name_key(letter) for letter in letters]
     (tmp_path / "Names.java").write_text(JAVA)
     (tmp_path / "keys").write_text(
         "\n".join(
-            " " if letter in "\n\r" else key for letter, key in zip(LETTERS, keys, strict=True)
+            " " if letter in "\n\r" else key for letter, key in zip(letters, keys, strict=True)
         )
     )
     paths = [str(tmp_path / name) for name in ("Names.java", "keys", "out")]
