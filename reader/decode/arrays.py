@@ -113,15 +113,15 @@ def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -
 
 
 def _keep_last(rows: Rows, pairs: _Int64s, first: int, stop: int) -> None:
-    """Of each key among ``pairs[:, first:stop]`` keep the last; for any number of pairs."""
+    """Keep the last of each key among ``pairs[:, first:stop]``, for any number of pairs."""
+    # Through memoryviews: one by one, NumPy's numbers and slices take four times as long.
+    arena, inflated = rows.arena.data, rows.inflated.data
+    offsets, lengths = (pairs[field, first:stop].data for field in (P_KEY, P_KEY_LENGTH))
     last: dict[bytes, int] = {}
-    for p in range(first, stop):
-        at, size = int(pairs[P_KEY, p]), int(pairs[P_KEY_LENGTH, p])
-        source, at = (rows.arena, at) if at >= 0 else (rows.inflated, ~at)
-        key = source[at : at + size].tobytes()
-        if key in last:
-            pairs[P_KEEP, last[key]] = 0
-        last[key] = p
+    for p, at, size in zip(range(first, stop), offsets, lengths, strict=True):
+        last[bytes(arena[at : at + size] if at >= 0 else inflated[~at : ~at + size])] = p
+    pairs[P_KEEP, first:stop] = 0
+    pairs[P_KEEP, list(last.values())] = 1
 
 
 def properties(rows: Rows) -> pa.Array:
