@@ -230,6 +230,9 @@ def test_a_damaged_file_is_named_and_replaced(
     default: MavenRepository,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    jars_folder().mkdir()
+    for jar in JARS:
+        (jars_folder() / jar.file).write_bytes(CONTENT[jar.artifact])
     found = session_jars({}, lambda _: None)
     found[2].write_bytes(b"two")
     lines: list[str] = []
