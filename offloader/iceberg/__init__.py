@@ -4,16 +4,17 @@ A Delta version is what there is; an Iceberg snapshot says which version it show
 commits anything else, or to Delta. So whatever fails here, is killed or comes late makes Iceberg's
 readers see an older version, and is made up for at the next time, from any distance.
 
-    follower         one topic's Iceberg table, brought to the newest version of its Delta table
-    changes          what a snapshot lacks of the newest version, and has too many
-    data_files       a file of the Delta log as Iceberg's manifests name it
-    snapshots        what a snapshot says of Delta, which files it has, when it is too old
-    table_columns    the Delta table's columns as Iceberg's, also where they have grown
-    catalogs         the catalogs in which readers find the tables, and their errors
-    storage_files    how PyIceberg reads and writes files here: through ``reader.storage``
-    version_hint     the pointer to the newest metadata, for readers without a catalog
-    catalog_probe    whether the catalog does what following takes
-    unused_metadata  Iceberg's own files that nothing refers to any more, removed
+    follower            one topic's Iceberg table, brought to the newest version of its Delta table
+    changes             what a snapshot lacks of the newest version, and has too many
+    data_files          a file of the Delta log as Iceberg's manifests name it
+    snapshots           what a snapshot says of Delta, which files it has, when it is too old
+    table_columns       the Delta table's columns as Iceberg's, also where they have grown
+    table_transactions  PyIceberg's transactions, without its repeated copies of all metadata
+    catalogs            the catalogs in which readers find the tables, and their errors
+    storage_files       how PyIceberg reads and writes files here: through ``reader.storage``
+    version_hint        the pointer to the newest metadata, for readers without a catalog
+    catalog_probe       whether the catalog does what following takes
+    unused_metadata     Iceberg's own files that nothing refers to any more, removed
 
 Only modules here import PyIceberg, which is an extra (``pulsar-lake[iceberg]``) and heavy: others
 call ``open_follower`` when there is something to follow, or ``probe_catalog``. Imports ``model``,

@@ -54,6 +54,7 @@ from offloader.iceberg.snapshots import (
 )
 from offloader.iceberg.storage_files import location_of, path_below
 from offloader.iceberg.table_columns import followed_schema, grow, name_mapping, put_back
+from offloader.iceberg.table_transactions import ChangingTransaction
 from offloader.iceberg.unused_metadata import remove_unused
 from offloader.iceberg.version_hint import point
 from offloader.model import IcebergLag, IcebergResult
@@ -257,7 +258,7 @@ class IcebergFollower:
         if table is None:
             assert columns is not None  # of a difference
             return self._create(topic, columns)
-        transaction = table.transaction()
+        transaction = ChangingTransaction(table)
         if columns is not None:
             grow(transaction, columns)
         return transaction

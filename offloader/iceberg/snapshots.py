@@ -120,8 +120,8 @@ def superseded(table: Table, before_ms: int) -> list[Snapshot]:
 def without_history(table: Table, but: Collection[Snapshot]) -> Table:
     """The same table as if it had no snapshots but its current one, those with a name, and these.
 
-    To commit by: PyIceberg 0.12 copies all metadata some twenty times for a commit, which with 500
-    snapshots is nine tenths of its time. What is committed are updates, and their requirements are
+    To commit by: PyIceberg 0.12 copies all metadata at each change of a transaction, which with 500
+    snapshots is most of a commit's time. What is committed are updates, and their requirements are
     of the current snapshot: the catalog applies them to all metadata there are.
     """
     metadata = table.metadata

@@ -8,7 +8,8 @@
     staged_table       a table that is made by the commit of its first snapshot
     catalog_errors     what PyIceberg and catalogs' clients raise, as errors of ours
 
-Imports ``storage_files`` and ``version_hint`` of the room above, ``config`` and ``reader``.
+Imports ``storage_files``, ``table_transactions`` and ``version_hint`` of the room above, ``config``
+and ``reader``.
 """
 
 from __future__ import annotations

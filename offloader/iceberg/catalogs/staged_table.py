@@ -10,10 +10,12 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.io import FileIO
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import CreateTableTransaction, StagedTable
+from pyiceberg.table import StagedTable
 from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import SortOrder
 from pyiceberg.typedef import Identifier, Properties
+
+from offloader.iceberg.table_transactions import CreatingTransaction
 
 __all__ = ["staged_table"]
 
@@ -27,7 +29,7 @@ def staged_table(
     partition_spec: PartitionSpec,
     sort_order: SortOrder,
     properties: Properties,
-) -> CreateTableTransaction:
+) -> CreatingTransaction:
     """What ``catalog.create_table_transaction`` answers. ``location``: the table's, a URI."""
     metadata = new_table_metadata(
         schema=schema,
@@ -36,7 +38,7 @@ def staged_table(
         location=location,
         properties=dict(properties),
     )
-    return CreateTableTransaction(
+    return CreatingTransaction(
         StagedTable(
             identifier=Catalog.identifier_to_tuple(identifier),
             metadata=metadata,
