@@ -134,20 +134,20 @@ def test_new_rows_that_come_with_compaction_are_an_overwrite(world: World) -> No
 @pytest.mark.usefixtures("small")
 def test_manifests_do_not_grow_in_number(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each commit lists them all, and each reader's plan opens them all."""
-    monkeypatch.setattr("pyiceberg.table.TableProperties.MANIFEST_MIN_MERGE_COUNT_DEFAULT", 4)
-    for ledger in range(1, 14):
+    monkeypatch.setattr("pyiceberg.table.TableProperties.MANIFEST_MIN_MERGE_COUNT_DEFAULT", 3)
+    for ledger in range(1, 8):
         world.fill(ledger)
         world.follow()
     table = iceberg_table(world.storage, world.config)
     snapshots = table.metadata.snapshots
-    assert all(len(one.manifests(table.io)) <= 4 for one in snapshots)
+    assert all(len(one.manifests(table.io)) <= 3 for one in snapshots)
     world.check()
     for rows, one in enumerate(snapshots, start=1):
         assert table.scan(snapshot_id=one.snapshot_id).to_arrow().num_rows == 10 * rows
     assert len(list(table.scan("__ledgerId = 5").plan_files())) == 1
     world.maintainer().maintain(TOPIC)
-    world.fill(14)
-    assert world.follow().removed == 13
+    world.fill(8)
+    assert world.follow().removed == 7
     world.check()
 
 
