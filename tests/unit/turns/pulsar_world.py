@@ -343,6 +343,7 @@ def _convert(
 
 def _serve(world: World) -> ThreadingHTTPServer:
     class Admin(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # the client uses its connection again
         disable_nagle_algorithm = True
 
         def _answer(self) -> None:
