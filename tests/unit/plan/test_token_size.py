@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tracemalloc
 import zlib
 
 import pyarrow as pa
@@ -46,3 +47,27 @@ def test_a_short_token_of_very_many_is_refused() -> None:
     assert len(token) < 64 << 10
     with pytest.raises(ConfigurationError, match="token"):
         from_token(FakeAdmin(), TOPIC, token)
+
+
+def compressed(block: bytes, times: int) -> bytes:
+    """Return ``block``, repeated, as a zlib stream: its compressed form is repeated, too."""
+    stream, checksum = zlib.compressobj(9), 1
+    head, again = (stream.compress(block) + stream.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    for _ in range(times):
+        checksum = zlib.adler32(block, checksum)
+    return head + again * (times - 1) + b"\x03\x00" + checksum.to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("byte", [b"0", b"[", b'"', b" "])
+def test_a_token_that_is_a_bomb_is_refused_by_its_size(byte: bytes) -> None:
+    block = byte * (1 << 20)
+    assert zlib.decompress(compressed(block, 3)) == block * 3
+    bomb = compressed(block, 256)
+    token = base64.b64encode(bomb, b"_.").decode().rstrip("=")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ConfigurationError, match="token"):
+            from_token(FakeAdmin(), TOPIC, token)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
