@@ -338,7 +338,7 @@ class IcebergFollower:
         restored = schema.schema_id != table.schema().schema_id
         if restored or missing:
             self._check_clock(topic, table)
-            with table.transaction() as transaction:
+            with ChangingTransaction(table) as transaction:
                 if restored:
                     put_back(transaction, schema)
                 transaction.set_properties(missing)
