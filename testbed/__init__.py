@@ -10,6 +10,7 @@
     faults      an object store that fails on demand (and the TCP proxy, re-exported)
     screen      how demo and benchmarks print: numbered steps, tables, checks that are counted
     closing     what a ``with`` closes
+    serving     an HTTP server of a test's own, for one block
     __main__    `python -m testbed`: a cluster and an S3 server by hand, until Ctrl-C
 
     cluster     a real Pulsar, as two JVMs or as one for each server

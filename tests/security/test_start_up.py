@@ -10,13 +10,14 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from testbed.serving import serving
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "the-token-of-the-environment"
@@ -110,9 +111,7 @@ def _admin(tokens: list[str | None]) -> ThreadingHTTPServer:
         def log_message(self, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    return ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +119,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcome]:
     folder = tmp_path_factory.mktemp("evil")
     shown: list[str | None] = []
     elsewhere: list[str | None] = []
-    with _admin(shown) as ours, _admin(elsewhere) as evil:
+    with serving(_admin(shown)) as ours, serving(_admin(elsewhere)) as evil:
         (folder / "evil.toml").write_text(
             f'[pulsar]\nadmin_url = "http://127.0.0.1:{evil.server_address[1]}"\n'
         )
@@ -152,8 +151,6 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcome]:
         said = json.loads((folder / "found.json").read_text())
         ran = sorted(one.name for one in folder.glob("ran-*"))
         yield Outcome(said, set(shown), elsewhere, ran, text)
-        for server in (ours, evil):
-            server.shutdown()
 
 
 def test_what_was_chosen_at_the_start_is_used(outcome: Outcome) -> None:

@@ -17,6 +17,7 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
+from testbed.serving import serving
 
 PARTITION = Partition(Topic("public", "default", "orders"), 0)
 
@@ -40,12 +41,10 @@ def answering(status: int, reason: str) -> Iterator[AdminClient]:
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with AdminClient(PulsarConfig(admin_url=url)) as admin:
             yield admin
-        server.shutdown()
 
 
 BUSY = (412, "Failed for Subscription Busy: Failed to fence subscription")
@@ -137,10 +136,8 @@ class _Broker(BaseHTTPRequestHandler):
 def broker(**answer: object) -> Iterator[tuple[str, list[str | None]]]:
     seen: list[str | None] = []
     handler = type("Handler", (_Broker,), {**answer, "seen": seen})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server:
         yield f"http://127.0.0.1:{server.server_address[1]}", seen
-        server.shutdown()
 
 
 def test_the_token_goes_along_to_the_broker_that_owns_the_topic() -> None:
@@ -272,13 +269,11 @@ def test_nobody_waits_for_the_connection_of_another() -> None:
     class Server(ThreadingHTTPServer):
         request_queue_size = count
 
-    with Server(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(Server(("127.0.0.1", 0), Handler)) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with (
             AdminHttp(PulsarConfig(admin_url=url)) as http,
             ThreadPoolExecutor(count) as pool,
         ):
             answers = list(pool.map(lambda _: http.get("/", "all"), range(count)))
-        server.shutdown()
     assert answers == [[]] * count

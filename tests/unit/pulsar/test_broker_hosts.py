@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import socket
-import threading
 import tracemalloc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.answers import TooLargeError, bounded_send
+from testbed.serving import serving
 
 ORDERS = Partition(Topic("a", "b", "orders"), 0)
 SUBSCRIPTIONS = "/admin/v2/persistent/a/b/orders-partition-0/subscriptions"
@@ -39,7 +39,7 @@ class Server:
 
 
 @contextmanager
-def serving(answers: Mapping[str, object]) -> Iterator[Server]:
+def answering(answers: Mapping[str, object]) -> Iterator[Server]:
     server = Server(answers)
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,11 +60,9 @@ def serving(answers: Mapping[str, object]) -> Iterator[Server]:
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as http:
         server.port = http.server_address[1]
         yield server
-        http.shutdown()
 
 
 def client(
@@ -94,12 +92,12 @@ def any_name(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def redirecting(**answers: object) -> Iterator[tuple[Server, Server]]:
     """The configured admin, which redirects what is asked of the topic, and where it does to."""
-    with serving({SUBSCRIPTIONS: []}) as other:
+    with answering({SUBSCRIPTIONS: []}) as other:
         there = f"http://localhost:{other.port}"
         more = {"brokers": BROKERS, "lookup": LOOKUP}
         found = {more[name]: value for name, value in answers.items()}
         found |= {SUBSCRIPTIONS: there + SUBSCRIPTIONS, OF_TOPIC: there + OF_TOPIC}
-        with serving(found) as ours:
+        with answering(found) as ours:
             yield ours, other
 
 
@@ -149,7 +147,7 @@ def test_the_clusters_own_get_it(answers: dict[str, object], hosts: tuple[str, .
 @pytest.mark.parametrize("owner", ["owner", "elsewhere"])
 def test_a_topic_that_no_broker_has_loaded(owner: str) -> None:
     """The leader assigns it, and the broker that it is assigned to loads it once it is asked."""
-    with serving({SUBSCRIPTIONS: []}) as last, serving({}) as leader, serving({}) as ours:
+    with answering({SUBSCRIPTIONS: []}) as last, answering({}) as leader, answering({}) as ours:
         on = "?authoritative=true"
         ours.answers = {
             LOOKUP: f"http://leader:{leader.port}{LOOKUP}?authoritative=false",
@@ -184,7 +182,7 @@ def test_a_topic_that_no_broker_has_loaded(owner: str) -> None:
 )
 def test_whatever_a_topics_owner_is_asked(path: str, topic: str) -> None:
     lookup = f"/lookup/v2/topic/persistent/{topic}"
-    with serving({path: {}}) as other, serving({}) as ours:
+    with answering({path: {}}) as other, answering({}) as ours:
         ours.answers[path] = f"http://localhost:{other.port}{path}"
         with client(ours) as admin:
             with pytest.raises(ConfigurationError, match="names localhost"):
@@ -198,7 +196,7 @@ def test_whatever_a_topics_owner_is_asked(path: str, topic: str) -> None:
 @pytest.mark.usefixtures("any_name")
 @pytest.mark.parametrize("host", ["bücher.example", "xn--bcher-kva.example", "BÜCHER.example"])
 def test_a_host_has_one_name_however_it_is_spelled(host: str) -> None:
-    with serving({SUBSCRIPTIONS: []}) as other, serving({SUBSCRIPTIONS: []}) as ours:
+    with answering({SUBSCRIPTIONS: []}) as other, answering({SUBSCRIPTIONS: []}) as ours:
         with client(ours, host=host) as admin:
             admin.require_consume(ORDERS.topic)
         assert ours.shown == {SUBSCRIPTIONS: "Bearer t"}
@@ -230,7 +228,7 @@ def test_a_topic_without_partitions_where_none_are_made_on_first_use(allowed: bo
 @pytest.mark.parametrize("token", ["t", None])
 @pytest.mark.parametrize("to", ["http://xn--/", "http://xn--a/", "http://xn--z9/", "mailto:x"])
 def test_an_address_that_is_none_is_an_error(to: str, token: str | None) -> None:
-    with serving({SUBSCRIPTIONS: to}) as ours, client(ours, token) as admin:
+    with answering({SUBSCRIPTIONS: to}) as ours, client(ours, token) as admin:
         with pytest.raises(UnavailableError, match="no answer from the Pulsar admin at http"):
             admin.require_consume(ORDERS.topic)
 
@@ -243,7 +241,7 @@ def test_without_a_token_there_is_none_to_show() -> None:
 
 def test_a_list_of_brokers_is_the_admins_own() -> None:
     counts = "/admin/v2/broker-stats/topics"
-    with serving({counts: {}}) as other, serving({counts: {}, BROKERS: []}) as ours:
+    with answering({counts: {}}) as other, answering({counts: {}, BROKERS: []}) as ours:
         with client(ours) as admin:
             names = [f"127.0.0.1:{ours.port}", f"localhost:{other.port}"]
             with pytest.raises(ConfigurationError, match="names localhost"):
@@ -255,7 +253,7 @@ def test_a_list_of_brokers_is_the_admins_own() -> None:
 
 
 def test_a_name_does_not_lead_elsewhere() -> None:
-    with serving({}) as ours, client(ours) as admin:
+    with answering({}) as ours, client(ours) as admin:
         for topic in (Topic("a", "..", "x"), Topic("..", "b", "x"), Topic("a", "b", "..")):
             for ask in (admin.partitions, admin.require_consume, admin.schemas):
                 if ask == admin.require_consume and topic.name == "..":

@@ -18,6 +18,7 @@ from reader.config import PulsarConfig
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.pulsar.credentials import current_token
 from testbed.security import TokenServer
+from testbed.serving import serving
 
 SECRET = "s3cr3t-of-the-client"
 
@@ -84,10 +85,8 @@ def test_an_address_of_the_issuer_that_is_none(to: str) -> None:
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as http:
         error = refused(config(f"http://127.0.0.1:{http.server_address[1]}"))
-        http.shutdown()
     assert isinstance(error, UnavailableError)
     assert "no answer from the OAuth2 issuer" in str(error)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from reader.config import PulsarConfig
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient
+from testbed.serving import serving
 
 PARTITION = Partition(Topic("public", "default", "orders"), 0)
 DATE = "Thu, 01 Jan 2026 00:00:07 GMT"
@@ -67,9 +67,7 @@ def test_when_a_listing_was_answered(state: str, date: str, expected: int | None
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Broker) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Broker)) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with AdminClient(PulsarConfig(admin_url=url)) as admin:
             assert admin.ledgers(PARTITION).listed_at == expected
-        server.shutdown()

@@ -19,6 +19,7 @@ from reader.config import PulsarConfig
 from reader.errors import ConfigurationError
 from reader.pulsar.admin import AdminClient
 from testbed.security import Authority, Pair
+from testbed.serving import serving
 
 
 @contextmanager
@@ -52,12 +53,11 @@ def server(
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        if pair is not None:
-            http.socket = pair.server_context().wrap_socket(http.socket, server_side=True)
-        threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if pair is not None:
+        http.socket = pair.server_context().wrap_socket(http.socket, server_side=True)
+    with serving(http):
         yield f"http{'s' if pair else ''}://127.0.0.1:{http.server_address[1]}"
-        http.shutdown()
 
 
 def test_certificates_that_were_rotated_are_used_from_the_next_request_on(tmp_path: Path) -> None:

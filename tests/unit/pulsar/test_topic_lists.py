@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ from reader.config import PulsarConfig
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
+from testbed.serving import serving
 
 TOPIC = Topic("public", "default", "orders")
 
@@ -37,12 +37,10 @@ def answering(answers: Mapping[str, Any]) -> Iterator[AdminClient]:
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with AdminClient(PulsarConfig(admin_url=url)) as admin:
             yield admin
-        server.shutdown()
 
 
 def listed(partitioned: list[str], names: list[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from reader.config import PulsarConfig
 from reader.errors import UnavailableError, UnsupportedError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
+from testbed.serving import serving
 
 PARTITION = Partition(Topic("public", "default", "orders"), 0)
 LAST = Position(4, 9)
@@ -106,12 +106,10 @@ def client(broker: Broker) -> Iterator[AdminClient]:
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         config = PulsarConfig(admin_url=f"http://127.0.0.1:{server.server_address[1]}")
         with AdminClient(config, clock=broker.clock, sleep=broker.sleep) as admin:
             yield admin
-        server.shutdown()
 
 
 def max_read(broker: Broker, last: Position = LAST) -> Position | None:

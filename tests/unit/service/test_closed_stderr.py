@@ -24,6 +24,7 @@ from offloader.model import Release, listener
 from offloader.service.console import Console
 from offloader.service.unbreakable import Unbreakable
 from reader.model import Partition, Position, Topic
+from testbed.serving import serving
 
 TOPIC = Topic("public", "default", "orders")
 _MAIN = "from offloader.cli.app import main; main()"
@@ -192,10 +193,8 @@ def pulsar() -> Iterator[tuple[str, threading.Semaphore]]:
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield f"http://127.0.0.1:{server.server_address[1]}", rounds
-        server.shutdown()
 
 
 @contextmanager

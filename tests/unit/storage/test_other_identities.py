@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -12,6 +11,7 @@ import pytest
 from reader.config import StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.storage import Storage, open_storage
+from testbed.serving import serving
 
 AZURE = "abfss://box@acc.dfs.core.windows.net/lake"
 SECRET = {"client_id": "c", "client_secret": "s", "tenant_id": "t"}
@@ -106,10 +106,8 @@ def seen() -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield f"http://127.0.0.1:{server.server_address[1]}", found
-        server.shutdown()
 
 
 @pytest.mark.parametrize(

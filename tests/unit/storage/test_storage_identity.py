@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ import pytest
 from reader.config import StorageConfig
 from reader.storage import open_storage
 from spark_ext.session.jars import class_path, session_jars
+from testbed.serving import serving
 
 _DELTA = """
 import sys
@@ -73,10 +73,8 @@ def store() -> Iterator[tuple[str, set[tuple[str, str]]]]:
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield f"http://127.0.0.1:{server.server_address[1]}", seen
-        server.shutdown()
 
 
 def hadoop(folder: Path, options: dict[str, str]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from offloader.service.signals import Stop
 from offloader.web.health import not_ready
 from reader.clients import Clients
 from reader.pulsar.admin import AdminClient
+from testbed.serving import serving
 from tests.unit.web.world import NOWHERE
 
 BROKERS, STATS = "/admin/v2/brokers", "/admin/v2/broker-stats/topics"
@@ -47,10 +47,8 @@ def pulsar(answers: Answers, heard: Callable[[str], None] = lambda path: None) -
         def log_message(self, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
 
 
 @contextmanager
