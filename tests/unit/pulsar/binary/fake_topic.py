@@ -71,8 +71,8 @@ def producer_success(
 class FakeTopic:
     """The topic of a ``FakeBroker``.
 
-    ``stored``: what is in the ledger. ``came``: all that was sent. ``opened``: what each PRODUCER
-    said. ``last``: by name, the highest id; without ``deduplication`` nothing is remembered.
+    ``stored``: what is in the ledger. ``came``: all that was sent. ``asked``: what each PRODUCER
+    said; ``opened``: those that were opened. ``last``: by name, the highest id; without ``deduplication`` nothing is remembered.
     ``before``: called for each SEND; whether it goes on as usual. ``busy``: how many attempts to
     open a producer find that another has the name. ``ledger``: the open one; ``sealed``: those
     before it that have entries and are not deleted.
@@ -82,6 +82,7 @@ class FakeTopic:
         self.deduplication = deduplication
         self.stored: list[Sent] = []
         self.came: list[Sent] = []
+        self.asked: list[Fields] = []
         self.opened: list[Fields] = []
         self.last: dict[str, int] = {}
         self.before: Callable[[Session, Sent], bool] = lambda session, sent: True
@@ -154,7 +155,7 @@ class FakeTopic:
         return [one.sequence for one in self.stored]
 
     def _open(self, session: Session, body: Fields) -> None:
-        self.opened.append(body)
+        self.asked.append(body)
         self._made += 1
         name = body.text(4) or f"made-up-{self._made}"
         holder = self._holders.get(name)
@@ -163,6 +164,7 @@ class FakeTopic:
             text = f"NamingException: Producer with name '{name}' is already connected"
             session.error(body.number(3), 16, text)
             return
+        self.opened.append(body)
         self._holders[name] = session
         self._names[id(session), body.number(2)] = name
         last = self.last.get(name, -1)

@@ -51,9 +51,9 @@ def test_a_name_that_is_taken_for_a_while(broker: FakeBroker, topic: FakeTopic) 
     with publisher_of(broker.url) as publisher:
         publish(publisher, 0)
     assert topic.ids() == [0]
-    assert len(topic.opened) == 4
+    assert len(topic.asked) == 4
     assert len(broker.connects) == 2, "connections stay"
-    assert len({one.number(2) for one in topic.opened}) == 4, "the same number is answered blindly"
+    assert len({one.number(2) for one in topic.asked}) == 4, "the same number is answered blindly"
 
 
 def test_a_name_that_stays_taken(broker: FakeBroker, topic: FakeTopic) -> None:
