@@ -45,11 +45,9 @@ _FIRST = ("clients", "contract", "maintenance", "simulation", "unit")
 _NIGHTLY = ("storages",)
 # Folders whose tests share a server or topics: a cluster, Spark Connect, the corpus.
 _ONE_SERVER = ("contract/corpus", "outages", "security", "spark/connect")
-# Folders whose tests need no server, or only their own.
-_NO_SERVER = ("clients", "maintenance", "simulation", "unit")
 # Tests of `make test` that need the session's Spark or the Java client.
 _SHARED_JVMS = frozenset(("lake", "oracle"))
-_WITH_SHARED_JVMS = (
+_USING_SHARED_JVMS = (
     "contract/corpus",
     "contract/test_chunks",
     "contract/test_compacted_view",
@@ -65,6 +63,21 @@ _WITH_SHARED_JVMS = (
     "spark/test_explain",
     "spark/test_lake",
     "spark/test_queries",
+)
+# Others that start JVMs: daemons with Spark, shells, Spark Connect, Ivy, Hadoop's shell, javac.
+_STARTING_JVMS = (
+    "clients",
+    "iceberg",
+    "integration",
+    "offload",
+    "page",
+    "scan",
+    "spark",
+    "unit/reader/test_column_names",
+    "unit/spark/test_class_archive",
+    "unit/spark/test_jars",
+    "unit/spark/test_shim",
+    "unit/storage/test_storage_identity",
 )
 
 
@@ -114,22 +127,25 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if (
         fixtures
         and item.config.getoption("--one-spark")
-        and not _is_in(item.nodeid, _WITH_SHARED_JVMS)
+        and not _is_in(item.nodeid, _USING_SHARED_JVMS)
     ):
         names = ", ".join(sorted(fixtures))
-        pytest.fail(f"it uses {names}: add its file to _WITH_SHARED_JVMS in tests/conftest.py")
+        pytest.fail(f"it uses {names}: add its file to _USING_SHARED_JVMS in tests/conftest.py")
 
 
 class _FileScheduling(LoadFileScheduling):  # type: ignore[misc]
     """A test file runs in one process, in order; so does a folder with a server of its own.
 
-    With ``--one-spark`` two processes run the tests that need servers: one those that use the
-    session's Spark or the Java client, the other those that start a JVM of their own, if any.
+    With ``--one-spark`` one process runs the tests that use the session's Spark or the Java client,
+    and one those that start other JVMs: five at most, with Pulsar's two.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        if self.config.getoption("--one-spark") and not _is_in(nodeid, _NO_SERVER):
-            return "spark" if _is_in(nodeid, _WITH_SHARED_JVMS) else "servers"
+        if self.config.getoption("--one-spark"):
+            if _is_in(nodeid, _USING_SHARED_JVMS):
+                return "shared JVMs"
+            if _is_in(nodeid, _STARTING_JVMS):
+                return "other JVMs"
         folder = next((one for one in _ONE_SERVER if _is_in(nodeid, (one,))), None)
         return folder or str(super()._split_scope(nodeid))
 

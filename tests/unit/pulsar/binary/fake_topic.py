@@ -72,10 +72,10 @@ class FakeTopic:
     """The topic of a ``FakeBroker``.
 
     ``stored``: what is in the ledger. ``came``: all that was sent. ``asked``: what each PRODUCER
-    said; ``opened``: those that were opened. ``last``: by name, the highest id; without ``deduplication`` nothing is remembered.
-    ``before``: called for each SEND; whether it goes on as usual. ``busy``: how many attempts to
-    open a producer find that another has the name. ``ledger``: the open one; ``sealed``: those
-    before it that have entries and are not deleted.
+    said; ``opened``: those that were opened. ``last``: by name, the highest id; without
+    ``deduplication`` nothing is remembered. ``before``: called for each SEND; whether it goes on as
+    usual. ``busy``: how many attempts to open a producer find that another has the name.
+    ``ledger``: the open one; ``sealed``: those before it that have entries and are not deleted.
     """
 
     def __init__(self, broker: FakeBroker, *, deduplication: bool = True) -> None:
