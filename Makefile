@@ -55,10 +55,12 @@ lint: .venv/.done  ## Lint, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# One file at a time in each process: tests/conftest.py says which tests belong together. Three
-# processes for two cores: half of the time tests wait for servers and timeouts.
-# How long each test took is kept by target, in build/junit.
-PYTEST = $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --junitxml=build/junit/$@.xml
+# One file at a time in each process: tests/conftest.py says which tests belong together. More
+# processes than cores, because tests wait for servers and timeouts; `test-servers` has a Spark in
+# each. How long each test took is kept by target, in build/junit.
+PROCESSES := 3
+check test: PROCESSES := 4
+PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --junitxml=build/junit/$@.xml
 # A tenth of the examples of each Hypothesis test; `make test-nightly` tries them all.
 FEW := --hypothesis-profile=check
 
