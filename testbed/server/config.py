@@ -226,4 +226,10 @@ def offloaders(archives: Sequence[Path], directory: Path) -> Settings:
         link = folder / f"{archive.stem}.nar"
         if not link.exists():
             link.symlink_to(archive)
-    return {"offloadersDirectory": folder, "narExtractionDirectory": directory / "unpacked"}
+    return {
+        "offloadersDirectory": folder,
+        "narExtractionDirectory": directory / "unpacked",
+        # Of two, each is busy with its retries while the tests of one process let a store fail.
+        "managedLedgerOffloadMaxThreads": 8,
+        "managedLedgerOffloadReadThreads": 8,
+    }
