@@ -13,7 +13,7 @@ _LEAST, _MOST = 0.05, 20.0
 
 
 def share(value: float, target: float, side: str) -> float:
-    """How much of its target a value reaches: 1 just meets it, 2 is twice as good.
+    """Return how much of its target a value reaches: 1 just meets it, 2 is twice as good.
 
     Between 0.05 and 20, so that one bar does not make all others invisible.
     """

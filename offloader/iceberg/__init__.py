@@ -1,8 +1,8 @@
 """Iceberg tables over the files of the Delta tables: each follows its Delta table.
 
-A Delta version is what there is; an Iceberg snapshot says which version it shows, and nothing here
-commits anything else, or to Delta. So whatever fails here, is killed or comes late makes Iceberg's
-readers see an older version, and is made up for at the next time, from any distance.
+The Delta table is the source: an Iceberg snapshot says which Delta version it shows, and nothing
+here commits anything else, or to Delta. After a failure, a kill or a delay Iceberg's readers see an
+older version. The next run catches up, from any distance.
 
     follower            one topic's Iceberg table, brought to the newest version of its Delta table
     changes             what a snapshot lacks of the newest version, and has too many

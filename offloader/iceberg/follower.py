@@ -1,8 +1,8 @@
 """One topic's Iceberg table, brought to the newest version of its Delta table.
 
 1. What a snapshot shows stands in the snapshot: Delta's version and the id of the commit that made
-   it (``changes.Shown``). So files and version are one commit of Iceberg's, and what was done is
-   never done again, whoever did it: a process that was killed right after, or another one.
+   it (``changes.Shown``). So files and version are one commit of Iceberg's. What was done is never
+   done again, also if the process that did it was killed right after, or was another one.
 2. The table is loaded, then the Delta log is read, then one commit is made on top of exactly that
    snapshot, which the catalog checks. PyIceberg gets no retries of its own (they would add the same
    files on top of another's). After any refusal, or no answer, all begins anew: with the loading.
@@ -96,7 +96,7 @@ _JUMP_SECONDS = 60.0
 
 
 class IcebergFollower:
-    """For one thread at a time. ``go_on`` is called between steps, and raises to stop.
+    """A follower for one thread at a time. ``go_on`` is called between steps; it raises to stop.
 
     ``clock_ms``: ms since the epoch; ``storage_ms``: by the storage. ``elapsed``: seconds,
     monotonic, which all pauses are counted by. ``reached``: what a process
@@ -141,10 +141,10 @@ class IcebergFollower:
         """Bring the topic's Iceberg table to the newest Delta version.
 
         ``clean``: remove unused metadata also if that was less than a day ago.
-        Raises ConfigurationError for what only the user can put right, UnsupportedError for a table
-        that Iceberg cannot have, or that another writer has changed too much, CorruptError,
-        CommitConflictError where others were first again and again, UnavailableError for all else:
-        a commit may have landed all the same, which the next time finds out.
+        Raises ConfigurationError for what only the user can put right. Raises UnsupportedError for
+        a table that Iceberg cannot have, or that another writer has changed too much. Raises
+        CorruptError, and CommitConflictError where others were first again and again. Raises
+        UnavailableError for all else: the commit may have landed, which the next run finds out.
         """
         tries = 0
         while True:
@@ -158,7 +158,7 @@ class IcebergFollower:
                     raise
 
     def lag(self, topic: Topic) -> IcebergLag | None:
-        """How far it is behind; None where there is no Delta table. Raises as ``follow``."""
+        """Return how far it is behind; None without a Delta table. Raises as ``follow``."""
         with self._errors(topic):
             table = self._load(topic)
             shown = shown_by(table) if table is not None else None
@@ -253,7 +253,7 @@ class IcebergFollower:
         return committed
 
     def _begun(self, topic: Topic, table: Table | None, change: Change | None) -> Transaction:
-        """What changes the table, or makes it; with the columns that the version has."""
+        """Begin to change the table, or to make it, with the columns that the version has."""
         columns = change.columns if change is not None else None
         if table is None:
             assert columns is not None  # of a difference
@@ -345,9 +345,10 @@ class IcebergFollower:
         return restored
 
     def _check_clock(self, topic: Topic, table: Table | None) -> None:
-        """Raises UnavailableError where a commit of now would be earlier than the last one, or this
-        machine's clock is not the storage's, which is asked once in ten minutes, and at once after
-        this machine's clock was set.
+        """Raises UnavailableError where a commit of now would be earlier than the last one.
+
+        Also where this machine's clock is not the storage's. That is asked once in ten minutes, and
+        at once after this machine's clock was set.
 
         Java's readers refuse a table whose snapshots are out of order by more than a minute. So one
         commit of a machine whose clock is ahead would keep all others from any, and expire

@@ -43,7 +43,7 @@ class Shown:
 
 
 def snapshot_properties(shown: Shown, since_ms: int) -> dict[str, str]:
-    """What a snapshot says of Delta, in its summary.
+    """Return what a snapshot says of Delta, in its summary.
 
     ``since_ms``: when the first version was committed that the snapshot before it lacks, ms since
     the epoch; 0: not known.
@@ -56,7 +56,7 @@ def snapshot_properties(shown: Shown, since_ms: int) -> dict[str, str]:
 
 
 def shown_by(table: Table) -> Shown | None:
-    """By the current snapshot; None where that is not ours, or there is none."""
+    """Return what the current snapshot shows; None without one, or with another writer's."""
     snapshot = table.current_snapshot()
     if snapshot is None:
         return None

@@ -30,7 +30,7 @@ def staged_table(
     sort_order: SortOrder,
     properties: Properties,
 ) -> CreatingTransaction:
-    """What ``catalog.create_table_transaction`` answers. ``location``: the table's, a URI."""
+    """Return what ``catalog.create_table_transaction`` does. ``location``: the table's, a URI."""
     metadata = new_table_metadata(
         schema=schema,
         partition_spec=partition_spec,
