@@ -37,6 +37,7 @@ __all__ = [
     "TASKS",
     "Job",
     "StreamProgram",
+    "kill_some",
     "pids_of",
     "write_rows",
 ]
@@ -118,18 +119,9 @@ class StreamProgram:
         return [] if pid is None else pids_of(pid, module)
 
     def kill_some(self, module: str) -> bool:
-        """SIGKILL for those that run a Python module; False if there are none.
-
-        Of ``TASKS`` only those that were forked for a task: a program whose forking daemon is
-        killed again before it is ready has no task that could fail.
-        """
-        found = self.pids_of(module)
-        if module == TASKS:
-            found = [forked for pid in found for forked in descendants(pid)]
-        for pid in found:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return bool(found)
+        """Kill the program's processes that run a Python module; see the function."""
+        pid = self._process.pid
+        return pid is not None and kill_some(pid, module)
 
     def kill(self) -> None:
         """SIGKILL for all of it: Spark's JVM has no time to end in order."""
@@ -165,6 +157,21 @@ def pids_of(root: int, module: str) -> list[int]:
             if module in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
                 found.append(pid)
     return found
+
+
+def kill_some(root: int, module: str) -> bool:
+    """Send SIGKILL to the processes below a process that run a Python module.
+
+    Return False if there are none. Of ``TASKS`` only those are killed that were forked for a task:
+    a program whose forking daemon is killed again before it is ready has no task that could fail.
+    """
+    found = pids_of(root, module)
+    if module == TASKS:
+        found = [forked for pid in found for forked in descendants(pid)]
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(found)
 
 
 # --- what runs in the process ---

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
-from testbed.usage import descendants
 from tests.spark.sink.conftest import Target
-from tests.support.stream_program import TASKS, pids_of
+from tests.support.stream_program import TASKS, kill_some
 
 pytestmark = pytest.mark.journey
 
@@ -65,11 +62,7 @@ def test_each_row_once(
     query = start_to_send()
 
     def has_failed() -> bool:
-        # Not the process that forks them: Spark would miss it at the next test's first task.
-        workers = {pid for daemon in pids_of(os.getpid(), TASKS) for pid in descendants(daemon)}
-        for pid in workers:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_some(os.getpid(), TASKS)
         return not query.isActive
 
     wait_until("a task that dies", has_failed, 60)

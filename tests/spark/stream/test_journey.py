@@ -19,7 +19,7 @@ from testbed.admin import wait_until
 from tests.spark.stream.moves import Moves
 from tests.spark.stream.runs import reader
 from tests.spark.stream.sinks import Sinks, check_rows, published
-from tests.support.stream_program import PLANNER, RENAMED, pids_of, write_rows
+from tests.support.stream_program import PLANNER, RENAMED, kill_some, write_rows
 
 pytestmark = pytest.mark.journey
 
@@ -83,8 +83,7 @@ def test_from_the_past_into_the_future(lake: PulsarLake, moves: Moves, tmp_path:
         moves.seal()
         moves.send(20)
         wait_until("rows of another ledger", all_there, 120)
-        for planner in pids_of(os.getpid(), PLANNER):
-            os.kill(planner, signal.SIGKILL)
+        kill_some(os.getpid(), PLANNER)
         moves.to_compacted_files()
         wait_until("rows that another planner has found", all_there, 120)
         moves.add_partition()
