@@ -53,7 +53,8 @@ def serving(
     ``conf``: more settings of Spark.
     """
     command = [str(HOME / "bin" / "spark-submit"), "--properties-file", "lake.conf"]
-    for name, value in conf.items():
+    quick = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"}  # lives for minutes
+    for name, value in (quick | dict(conf)).items():
         command += ["--conf", f"{name}={value}"]
     command += ["--class", main_class, "spark-internal"]
     log = folder / "server.log"
