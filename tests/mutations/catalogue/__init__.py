@@ -11,12 +11,14 @@ streams      positions of streams, and what they say of losses
 payloads     schemas, values, names of columns
 access       who may see what: paths, certificates, tokens, the page
 reading      settings, status, scans, compacted views
+kernels      compiled code that is kept from one process to the next
 """
 
 from tests.mutations.catalogue import (
     access,
     commits,
     decoding,
+    kernels,
     maintenance,
     offloading,
     payloads,
@@ -41,5 +43,6 @@ CATALOGUE = (
     *payloads.MUTATIONS,
     *access.MUTATIONS,
     *reading.MUTATIONS,
+    *kernels.MUTATIONS,
 )
 """All mutations, in the order in which they are tried."""

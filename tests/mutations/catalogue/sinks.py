@@ -126,4 +126,12 @@ MUTATIONS = (
         "after its planner has died a batch goes on with a new name of a producer",
         ("tests/unit/spark/catalog/test_sinks.py",),
     ),
+    Mutation(
+        "half-known-name-taken-for-known",
+        "reader/sink/sending.py",
+        "return last_sequence >= max(entries.before, 0)",
+        "return last_sequence >= 0",
+        "where the broker remembers an earlier version alone, a whole write is sent again",
+        (_SENDING,),
+    ),
 )

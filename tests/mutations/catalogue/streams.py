@@ -98,4 +98,12 @@ MUTATIONS = (
         "a restarted stream stops with a loss that was none, or passes over one",
         ("tests/unit/stream/test_offsets.py",),
     ),
+    Mutation(
+        "late-entries-out-of-order",
+        "reader/stream/limits.py",
+        "kept = behind & (rank >= np.maximum.accumulate(rank))",
+        "kept = behind",
+        "a row that lies in a file of its own is in two micro-batches, or those behind it are",
+        (_LIMITS,),
+    ),
 )

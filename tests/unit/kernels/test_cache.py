@@ -198,9 +198,11 @@ def test_a_source_that_was_put_there_since_is_seen(tmp_path: Path) -> None:
     other.write_text("A = 2\n")
     os.utime(other, (0, 0))  # as installers set it
     since = other.stat().st_ctime_ns
-    while not have_changed(package, modules, since):
-        other.replace(package / "a" / "b.py")
+    installed = package / "a" / "b.py"
+    while installed.stat().st_ctime_ns <= since:
+        other.replace(installed)
         other.write_text("A = 2\n")
+    assert have_changed(package, modules, since)
     assert not have_changed(package, modules[:2], since)
     assert have_changed(package, ["p.gone"], since)
     assert not have_changed(tmp_path / "p.zip" / "p", modules, 0)
