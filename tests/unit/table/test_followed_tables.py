@@ -31,7 +31,10 @@ def storage(tmp_path: Path) -> Storage:
     return open_storage(StorageConfig(uri=str(tmp_path / "store")))
 
 
-@pytest.fixture(params=[0, 1 << 10, 1], ids=["no files", "files", "one file"])
+MOST_FILES = {"no files": 0, "files": 1 << 10, "one file": 1}
+
+
+@pytest.fixture(params=list(MOST_FILES.values()), ids=list(MOST_FILES))
 def followed(storage: Storage, request: pytest.FixtureRequest) -> FollowedTables:
     return FollowedTables(storage, most_files=request.param)
 
@@ -84,11 +87,11 @@ def grow(storage: Storage, version: int, ledger: int) -> None:
 
 
 class World:
-    """One table, and what happens to it; ``ledger`` grows."""
+    """One table, what happens to it, and who follows it; ``ledger`` grows."""
 
-    def __init__(self, storage: Storage, followed: FollowedTables, copies: Path) -> None:
+    def __init__(self, storage: Storage, copies: Path, *followers: FollowedTables) -> None:
         self.storage = storage
-        self.followed = followed
+        self.followers = followers
         self.copies = copies
         self.ledger = 10
         self.columns = 0
@@ -98,8 +101,10 @@ class World:
         return self.ledger
 
     def ours(self) -> None:
-        table = self.followed.newest(TOPIC)
-        after = add(self.storage, self.next(), on=table, newest=lambda: self.followed.newest(TOPIC))
+        ledger = self.next()
+        followed = self.followers[ledger // 10 % len(self.followers)]
+        table = followed.newest(TOPIC)
+        after = add(self.storage, ledger, on=table, newest=lambda: followed.newest(TOPIC))
         assert told(after) == told(TopicTable.open(self.storage, TOPIC))
 
     def others(self) -> None:
@@ -138,17 +143,16 @@ class World:
 
     def gone(self) -> None:
         shutil.rmtree(directory(self.storage))
-        assert self.followed.newest(TOPIC) is None
+        assert [one.newest(TOPIC) for one in self.followers] == [None] * len(self.followers)
         self.others()
 
 
 @pytest.mark.parametrize(
     "seed", [0, 1, 2, *(pytest.param(one, marks=pytest.mark.long) for one in range(3, 8))]
 )
-def test_it_is_what_opening_says(
-    storage: Storage, followed: FollowedTables, tmp_path: Path, seed: int
-) -> None:
-    world = World(storage, followed, tmp_path / "copy")
+def test_it_is_what_opening_says(storage: Storage, tmp_path: Path, seed: int) -> None:
+    followers = [FollowedTables(storage, most_files=most) for most in MOST_FILES.values()]
+    world = World(storage, tmp_path / "copy", *followers)
     draw = random.Random(seed)
     world.ours()
     often = [world.ours] * 4 + [world.others] * 3
@@ -157,7 +161,8 @@ def test_it_is_what_opening_says(
         draw.choice([*often, *steps, world.replaced, world.gone])()
         if times := draw.randrange(3):
             opened = told(TopicTable.open(storage, TOPIC))
-            assert [told(followed.newest(TOPIC)) for _ in range(times)] == [opened] * times
+            for followed in followers:
+                assert [told(followed.newest(TOPIC)) for _ in range(times)] == [opened] * times
 
 
 def test_what_is_known_is_not_opened_again(storage: Storage, followed: FollowedTables) -> None:
@@ -183,7 +188,7 @@ def test_nothing_is_committed_to_a_table_that_was_replaced(
     storage: Storage, tmp_path: Path
 ) -> None:
     followed = FollowedTables(storage)  # as who commits has them
-    world = World(storage, followed, tmp_path / "copy")
+    world = World(storage, tmp_path / "copy", followed)
     world.ours()
     world.copy()
     world.ours()
