@@ -13,7 +13,7 @@ from offloader.iceberg.unused_metadata import remove_unused
 from reader.errors import UnavailableError
 from tests.support.iceberg import IDENTIFIER, iceberg_rows, iceberg_table
 from tests.support.tables import TOPIC, all_rows, make_older
-from tests.unit.iceberg.worlds import World
+from tests.unit.iceberg.worlds import ANY_CATALOG, World
 
 HOUR_MS = 3_600_000
 
@@ -44,6 +44,7 @@ def test_a_superseded_snapshot_is_kept_for_a_while(world: World) -> None:
     world.check()
 
 
+@ANY_CATALOG
 def test_one_is_kept_from_when_it_was_superseded_not_from_when_it_was_made(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -52,6 +53,7 @@ def test_one_is_kept_from_when_it_was_superseded_not_from_when_it_was_made(world
     assert world.versions() == [1]
 
 
+@ANY_CATALOG
 def test_one_that_was_made_long_ago_and_superseded_just_now(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -65,6 +67,7 @@ def test_one_that_was_made_long_ago_and_superseded_just_now(world: World) -> Non
     assert snapshots.superseded(table, after.timestamp_ms + HOUR_MS) == [old]
 
 
+@ANY_CATALOG
 def test_one_whose_successor_came_late_counts_from_the_delta_commit(world: World) -> None:
     """Iceberg was away for a day and a half: what vacuum counts from is Delta's commit."""
     world.fill(1)
@@ -81,6 +84,7 @@ def test_one_whose_successor_came_late_counts_from_the_delta_commit(world: World
     assert snapshots.superseded(table, one.timestamp_ms - HOUR_MS) == []
 
 
+@ANY_CATALOG
 def test_tags_stay(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -97,6 +101,7 @@ def test_tags_stay(world: World) -> None:
     assert world.versions() == [1, 2]
 
 
+@ANY_CATALOG
 def test_there_are_not_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offloader.iceberg.snapshots.MOST_SNAPSHOTS", 3)
     for ledger in range(1, 8):
@@ -107,6 +112,7 @@ def test_there_are_not_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("small")
+@ANY_CATALOG
 def test_vacuum_deletes_nothing_that_a_snapshot_has(world: World) -> None:
     """At any time in two windows, with a turn of Iceberg's before each vacuum."""
     for ledger in (1, 2, 3):
@@ -153,6 +159,7 @@ def test_unused_metadata_is_deleted_and_nothing_else(world: World) -> None:
     assert iceberg_rows(iceberg_table(world.storage, world.config)) == all_rows(world.storage)
 
 
+@ANY_CATALOG
 def test_a_clean_up_that_fails_holds_up_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +176,7 @@ def test_a_clean_up_that_fails_holds_up_nothing(
     world.check()
 
 
+@ANY_CATALOG
 def test_a_clock_that_is_ahead_costs_no_commit_that_is_on_its_way(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +208,7 @@ def test_a_clock_that_is_ahead_costs_no_commit_that_is_on_its_way(
     world.check()
 
 
+@ANY_CATALOG
 def test_what_a_killed_attempt_has_left_is_deleted_later(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -224,6 +233,7 @@ def test_what_a_killed_attempt_has_left_is_deleted_later(world: World) -> None:
     world.check()
 
 
+@ANY_CATALOG
 def test_what_was_being_written_to_hdfs_is_deleted_later(world: World) -> None:
     """It shows unfinished files, under names beside their places."""
     world.fill(1)

@@ -24,7 +24,7 @@ from reader.model import Topic
 from reader.storage import Storage
 from tests.support.iceberg import follow_all, iceberg_table
 from tests.support.tables import TOPIC
-from tests.unit.iceberg.worlds import World
+from tests.unit.iceberg.worlds import ANY_CATALOG, World
 
 
 def files_of(world: World) -> Counter[str]:
@@ -122,6 +122,7 @@ def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
         world.close()
 
 
+@ANY_CATALOG
 def test_one_whose_clock_is_behind_commits_nothing(world: World) -> None:
     """Java's readers refuse a table whose snapshots are out of order by more than a minute."""
     world.fill(1)
@@ -136,6 +137,7 @@ def test_one_whose_clock_is_behind_commits_nothing(world: World) -> None:
     world.check()
 
 
+@ANY_CATALOG
 def test_one_whose_clock_is_not_the_storages_commits_nothing(world: World) -> None:
     """A day ahead, it would expire all that readers were told they have, and keep others out."""
     for ledger in (1, 2):
@@ -159,6 +161,7 @@ def test_one_whose_clock_is_not_the_storages_commits_nothing(world: World) -> No
     assert world.versions() == [1, 2, 3]
 
 
+@ANY_CATALOG
 def test_a_clock_that_jumps_is_noticed(world: World) -> None:
     """However lately the storage was asked: the ten minutes are this host's own."""
     world.fill(1)
@@ -172,6 +175,7 @@ def test_a_clock_that_jumps_is_noticed(world: World) -> None:
     assert world.versions() == [1]
 
 
+@ANY_CATALOG
 def test_the_storage_is_asked_for_the_time_now_and_then(world: World) -> None:
     asked = []
 
@@ -197,6 +201,7 @@ def test_the_storage_is_asked_for_the_time_now_and_then(world: World) -> None:
     world.check()
 
 
+@ANY_CATALOG
 def test_a_clock_set_back_does_not_stop_the_daily_cleaning(world: World) -> None:
     """The clock is set back by 23 hours after the first cleaning."""
     now = [0.0]

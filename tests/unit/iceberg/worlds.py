@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyiceberg.catalog import Catalog
 
 from offloader.commit.append import append
@@ -29,7 +30,10 @@ from tests.support.iceberg import (
 )
 from tests.support.tables import TOPIC, all_rows, fill, maintainer
 
-__all__ = ["World"]
+__all__ = ["ANY_CATALOG", "World"]
+
+ANY_CATALOG = pytest.mark.parametrize("world", ["files"], indirect=True)
+"""A mark for tests of what does not depend on the catalog: they run with the cheapest one."""
 
 
 class World:
@@ -93,12 +97,13 @@ class World:
     def check(self) -> None:
         """Both have the same rows, by the catalog and by the pointer."""
         rows = all_rows(self.storage)
-        table = iceberg_table(self.storage, self.config)
         pointed = iceberg_table(self.storage, self.config, pointed=True)
+        with self.opened() as catalog:
+            table = catalog.load_table(IDENTIFIER)
         assert pointed.metadata == table.metadata  # so that it has the same rows
         assert iceberg_rows(pointed) == rows
         snapshot = table.current_snapshot()
         assert snapshot is not None
         assert snapshot.summary is not None
         assert int(snapshot.summary.additional_properties["total-records"]) == len(rows)
-        assert self.versions()[-1] == self.delta_version
+        assert snapshot_versions(table)[-1] == self.delta_version
