@@ -22,6 +22,8 @@ class ChangingTransaction(Transaction):
     def table_metadata(self) -> TableMetadata:
         """The table's metadata with all updates so far. Callers may not change it."""
         computed, table, updates = self._computed, self._table.metadata, self._updates
+        if not updates:
+            return table
         if computed is None or computed[0] is not table or computed[1] is not updates:
             self._computed = computed = (table, updates, super().table_metadata)
         return computed[2]
