@@ -1,4 +1,4 @@
-"""A Pulsar of one topic in this process: an admin REST over HTTP, and a bookie.
+"""A Pulsar of one topic in this process: an admin REST, and a bookie.
 
 Around the real turn, commit, hold, planner and readers, without Spark: packs are converted in the
 turn's thread. Its clock stands still until a test moves it.
@@ -7,14 +7,13 @@ turn's thread. Its clock stands still until a test moves it.
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from offloader.config import load_config
@@ -24,9 +23,11 @@ from offloader.convert.pack_task import run_packs
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.closing import Closing
+from reader.config import PulsarConfig
 from reader.model import Partition, Position, Topic
 from reader.plan import make_plan, take_snapshot
 from reader.pulsar.admin import AdminClient
+from reader.pulsar.http import AdminHttp
 from reader.sources import RowFormat, read_splits
 from reader.table import TopicTable
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer, stored
@@ -108,13 +109,9 @@ class World(Closing):
         self.moved: set[int] = set()  # ledgers that Pulsar's tiered storage has
         self.tiered = directory / "tiered"
         self.bookie = FakeBookie(self._one, self._many)
-        self._server = _serve(self)
         self.config = load_config(
             {
-                "pulsar": {
-                    "admin_url": f"http://127.0.0.1:{self._server.server_address[1]}",
-                    "cluster": "c",
-                },
+                "pulsar": {"admin_url": "http://pulsar.example", "cluster": "c"},
                 "storage": {"uri": str(directory / "tables")},
                 "tiered": [{"uri": str(self.tiered), "format": "jcloud"}],
                 "offload": {"grace": "0s", **offload},
@@ -123,7 +120,7 @@ class World(Closing):
         )
         self.topic = Topic("public", "default", "orders")
         self.partition = Partition(self.topic, -1)
-        self.admin = AdminClient(self.config.pulsar)
+        self.admin = AdminClient(self.config.pulsar, http=_WorldHttp(self.config.pulsar, self))
         self.clients = Clients(self.config, admin=self.admin)
         self.said: list[str] = []
 
@@ -131,8 +128,6 @@ class World(Closing):
         self.clients.close()
         self.admin.close()
         self.bookie.close()
-        self._server.shutdown()
-        self._server.server_close()
 
     # -- what happens to the topic -----------------------------------------------------------------
 
@@ -341,26 +336,15 @@ def _convert(
     return outcomes
 
 
-def _serve(world: World) -> ThreadingHTTPServer:
-    class Admin(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"  # the client uses its connection again
-        disable_nagle_algorithm = True
+class _WorldHttp(AdminHttp):
+    """Requests that the world answers in the thread that sends them, without a socket."""
 
-        def _answer(self) -> None:
-            size = int(self.headers.get("Content-Length") or 0)
-            asked = json.loads(self.rfile.read(size)) if size else None
-            status, found = world.answer(self.command, self.path.split("?")[0], asked)
-            body = b"" if status == 204 else json.dumps(found).encode()
-            self.send_response_only(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def __init__(self, config: PulsarConfig, world: World) -> None:
+        super().__init__(config)
+        self._world = world
 
-        do_GET = do_PUT = do_POST = _answer  # noqa: N815 - as the base class looks for them
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Admin)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    return server
+    def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
+        asked = json.loads(json.dumps(kwargs.get("json")))
+        status, found = self._world.answer(method, path, asked)
+        body = b"" if status == 204 else json.dumps(found).encode()
+        return httpx.Response(status, content=body, request=httpx.Request(method, self.url + path))
