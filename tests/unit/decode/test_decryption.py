@@ -34,7 +34,7 @@ from reader.sources.rows import RowBuilder, RowFormat
 from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, entry, proto, single
 
-RSA = rsa.generate_private_key(65537, 2048)
+RSA = rsa.generate_private_key(65537, 1024)
 CURVES = {curve.name: ec.generate_private_key(curve) for curve in (ec.SECP256R1(), ec.SECP384R1())}
 DATA_KEY, NONCE = bytes(range(32)), bytes(12)
 FORMATS = Path(__file__).parents[3] / "docs" / "formats.md"
@@ -118,7 +118,7 @@ def test_a_batch_is_told_apart() -> None:
     [
         b"",
         b"short",
-        bytes(256),
+        bytes(128),
         for_rsa(b"no AES key"),
         for_rsa(bytes(32)),
         for_curve(CURVES["secp256r1"])[:-1],
