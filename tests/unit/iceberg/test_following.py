@@ -78,18 +78,17 @@ def test_a_commit_without_files_moves_the_version(world: World) -> None:
 
 
 def test_columns_and_members_of_structs_that_are_new(world: World) -> None:
-    members = [pa.field("x", pa.int64())]
     world.fill(1)
     world.follow()
-    for count, name in enumerate(("x", "y", "z"), start=2):
-        members = [pa.field(one, pa.int64()) for one in "xyz"[: "xyz".index(name) + 1]]
-        world.fill(count, fields=pa.schema([*FIELDS, pa.field("at", pa.struct(members))]))
+    for ledger, names in ((2, "x"), (3, "xy")):
+        members = [pa.field(one, pa.int64()) for one in names]
+        world.fill(ledger, fields=pa.schema([*FIELDS, pa.field("at", pa.struct(members))]))
         world.follow()
         world.check()
         assert world.follow().idle
     table = iceberg_table(world.storage, world.config)
-    assert str(table.schema().find_type("at.z")) == "long"
-    assert table.scan(selected_fields=("at",)).to_arrow().num_rows == 40
+    assert str(table.schema().find_type("at.y")) == "long"
+    assert table.scan(selected_fields=("at",)).to_arrow().num_rows == 30
 
 
 @ANY_CATALOG
@@ -142,7 +141,7 @@ def test_new_rows_that_come_with_compaction_are_an_overwrite(world: World) -> No
 def test_manifests_do_not_grow_in_number(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each commit lists them all, and each reader's plan opens them all."""
     monkeypatch.setattr("pyiceberg.table.TableProperties.MANIFEST_MIN_MERGE_COUNT_DEFAULT", 3)
-    for ledger in range(1, 8):
+    for ledger in range(1, 6):
         world.fill(ledger)
         world.follow()
     table = iceberg_table(world.storage, world.config)
@@ -153,8 +152,8 @@ def test_manifests_do_not_grow_in_number(world: World, monkeypatch: pytest.Monke
         assert table.scan(snapshot_id=one.snapshot_id).to_arrow().num_rows == 10 * rows
     assert len(list(table.scan("__ledgerId = 5").plan_files())) == 1
     world.maintainer().maintain(TOPIC)
-    world.fill(8)
-    assert world.follow().removed == 7
+    world.fill(6)
+    assert world.follow().removed == 5
     world.check()
 
 
