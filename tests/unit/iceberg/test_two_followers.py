@@ -105,7 +105,7 @@ def test_both_expire_the_same_snapshots(world: World) -> None:
 
 def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
     """As ``status`` does: each finds it empty."""
-    for number in range(5):
+    for number in range(3):
         directory = tmp_path / str(number)
         directory.mkdir()
         world = World("sql", directory)
