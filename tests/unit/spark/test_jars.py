@@ -28,7 +28,7 @@ from spark_ext.session.jars import (
 )
 from spark_ext.session.jars import session_jars as real_session_jars
 from spark_ext.session.jars.jar_list import write_list
-from spark_ext.session.jars.repositories import java_options
+from spark_ext.session.jars.repositories import java_options, spark_settings
 from spark_ext.session.jars.shim import shim_jar
 from tests.support.maven_repository import MavenRepository
 
@@ -78,6 +78,12 @@ def session_jars(home: Path, tmp_path: Path) -> Callable[..., tuple[Path, ...]]:
 
 
 @pytest.fixture
+def third(session_jars: object, tmp_path: Path) -> Callable[..., tuple[Path, ...]]:
+    """Return the jars of a session that needs one alone: Ivy's JVM starts once."""
+    return partial(real_session_jars, ("s3",), file=tmp_path / "jars.lock")
+
+
+@pytest.fixture
 def default(
     repository: MavenRepository, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> MavenRepository:
@@ -89,40 +95,38 @@ def contents(jars: tuple[Path, ...]) -> list[bytes]:
     return [jar.read_bytes() for jar in jars[1:]]
 
 
-def test_they_are_fetched_once(
-    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository
+def test_each_group_is_fetched_once(
+    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository, tmp_path: Path
 ) -> None:
     lines: list[str] = []
     (jars_folder() / ".fetching-killed").mkdir(parents=True)
+    some = real_session_jars(("s3",), {}, lines.append, file=tmp_path / "jars.lock")
+    assert [jar.name for jar in some[1:]] == ["third-1.2.jar"]
+    assert default.names() == ["third"]
+    assert lines[0] == "pulsar-lake: fetching 1 jars for Spark (once) ..."
     found = session_jars({}, lines.append)
     assert found[0].name.startswith("pulsar-lake-spark-")
     assert [jar.name for jar in found[1:]] == ["first-1.2.jar", "second-1.2.jar", "third-1.2.jar"]
     assert contents(found) == [*CONTENT.values()]
     assert class_path(found) == ":".join(map(str, found))
-    assert lines[0] == "pulsar-lake: fetching 3 jars for Spark (once) ..."
+    assert "pulsar-lake: fetching 2 jars for Spark (once) ..." in lines
     assert default.names() == [*CONTENT]
     assert not jars_folder().stat().st_mode & 0o022
     told = len(lines)
     assert session_jars({}, lines.append) == found
+    assert real_session_jars(("s3",), {}, lines.append, file=tmp_path / "jars.lock") == some
+    assert len(real_session_jars(())) == 1
     assert len(lines) == told
     assert len(default.gets) == 3
     visible = [one.name for one in jars_folder().iterdir() if one.suffix != ".jar"]
     assert all(re.fullmatch(r"\.lock|\.checked-\w+", name) for name in visible)
-
-
-def test_a_session_takes_the_groups_that_it_needs(
-    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository, tmp_path: Path
-) -> None:
-    some = real_session_jars(("delta",), file=tmp_path / "jars.lock", progress=lambda _: None)
-    assert [jar.name for jar in some[1:]] == ["first-1.2.jar", "second-1.2.jar"]
-    assert default.names() == ["first", "second"]
-    assert len(session_jars({}, lambda _: None)) == 4
-    assert default.names() == [*CONTENT]
-    assert len(real_session_jars(())) == 1
     # A folder that is not this user's, as in an image, is not written to.
     (jars_folder() / ".lock").unlink()
-    assert real_session_jars(("delta",), file=tmp_path / "jars.lock") == some
+    assert real_session_jars(("s3",), file=tmp_path / "jars.lock") == some
     assert not (jars_folder() / ".lock").exists()
+
+
+def test_a_session_needs_the_groups_of_its_storage() -> None:
     assert groups_for("s3://lake/a", {}) == groups_for("s3a://lake", {}) == ("s3",)
     assert groups_for("/var/lake", {"spark.hadoop.fs.s3a.endpoint": "x"}) == ("s3",)
     assert groups_for("/var/lake", {"spark.ui.enabled": "true"}) == ()
@@ -169,12 +173,11 @@ def test_a_jar_with_a_classifier(
 
 
 def test_at_the_same_time_one_fetches_and_others_wait(
-    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository
+    third: Callable[..., tuple[Path, ...]], default: MavenRepository
 ) -> None:
     found: list[tuple[Path, ...]] = []
     threads = [
-        threading.Thread(target=lambda: found.append(session_jars({}, lambda _: None)))
-        for _ in range(4)
+        threading.Thread(target=lambda: found.append(third({}, lambda _: None))) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -182,15 +185,18 @@ def test_at_the_same_time_one_fetches_and_others_wait(
         thread.join()
     assert len(found) == 4
     assert len(set(found)) == 1
-    assert default.names() == [*CONTENT]
+    assert default.names() == ["third"]
 
 
 def test_without_a_network_one_line_says_what_to_do(
-    session_jars: Callable[..., tuple[Path, ...]], home: Path, tmp_path: Path
+    session_jars: Callable[..., tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """And shows no password of a URL."""
+    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://me:secret@127.0.0.1:9/")
     with pytest.raises(UnavailableError) as caught:
         session_jars({}, lambda _: None)
     text = str(caught.value)
+    assert "secret" not in text
     assert re.match(r"3 of 3 jars for Spark could not be fetched: .*Connection refused", text)
     assert f"put them into {jars_folder()}: `pulsar-lake setup --list` lists them" in text
     assert "\n" not in text
@@ -214,15 +220,14 @@ def test_what_came_is_kept_when_the_rest_did_not(
 
 
 def test_another_file_than_the_listed_one_is_refused(
-    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository
+    third: Callable[..., tuple[Path, ...]], default: MavenRepository
 ) -> None:
-    path = JARS[2].repository_path
-    right, default.files[path] = default.files[path], b"something else"
+    default.files[JARS[2].repository_path] = b"something else"
     with pytest.raises(UnavailableError, match=r"third-1.2.jar came with another SHA-256"):
-        session_jars({}, lambda _: None)
-    assert not (jars_folder() / JARS[2].file).exists()
-    default.files[path] = right
-    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+        third({}, lambda _: None)
+    assert [one.name for one in jars_folder().iterdir()] == [".lock"]
+    (jars_folder() / JARS[2].file).write_bytes(CONTENT["third"])
+    assert contents(third({}, lambda _: None)) == [CONTENT["third"]]
 
 
 def test_a_damaged_file_is_named_and_replaced(
@@ -243,10 +248,8 @@ def test_a_damaged_file_is_named_and_replaced(
     assert lines[0] == (
         f"pulsar-lake: {found[2]} is not the file it has to be, and will be replaced"
     )
-    with pytest.raises(UnavailableError, match="1 of 1 jars"):
-        session_jars({}, lambda _: None)
     monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", default.url)
-    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()], "without `again`"
 
 
 def test_copies_on_this_machine_are_taken_if_they_are_right(
@@ -272,26 +275,18 @@ MAVEN_SETTINGS = """<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"><mi
 </mirrors></settings>"""
 
 
-@pytest.mark.parametrize(
-    "way", ["repositories", "ivySettings", "spark-defaults", "mirror", "proxy", "java options"]
-)
+@pytest.mark.parametrize("way", ["ivySettings", "mirror", "java options", "proxy"])
 def test_it_comes_the_way_that_the_user_has_set_up(
-    session_jars: Callable[..., tuple[Path, ...]],
+    third: Callable[..., tuple[Path, ...]],
     repository: MavenRepository,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
     way: str,
 ) -> None:
     conf: dict[str, str] = {}
-    if way == "repositories":
-        conf["spark.jars.repositories"] = f"{repository.url}, http://127.0.0.1:9/"
-    elif way == "ivySettings":
+    if way == "ivySettings":
         (home / "ivy.xml").write_text(IVY_SETTINGS.format(url=repository.url))
         conf["spark.jars.ivySettings"] = str(home / "ivy.xml")
-    elif way == "spark-defaults":
-        text = f"# mine\nspark.ui.enabled false\nspark.jars.repositories  {repository.url}\n"
-        (home / "spark-defaults.conf").write_text(text)
-        monkeypatch.setenv("SPARK_CONF_DIR", str(home))
     elif way == "mirror":
         monkeypatch.delenv("DEFAULT_ARTIFACT_REPOSITORY")
         (home / ".m2").mkdir()
@@ -300,13 +295,25 @@ def test_it_comes_the_way_that_the_user_has_set_up(
         repository.login = "me:se cret"
         monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://maven.invalid/")
         monkeypatch.setenv("http_proxy", f"http://me:se%20cret@{repository.address}")
-    else:
+    else:  # the repository of spark-defaults, through the proxy of both
         host, port = repository.address.split(":")
-        monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://maven.invalid/")
+        repositories = "spark.jars.repositories  http://maven.invalid/, http://127.0.0.1:9/"
+        text = f"# mine\nspark.ui.enabled false\n{repositories}\n"
+        (home / "spark-defaults.conf").write_text(text)
+        monkeypatch.setenv("SPARK_CONF_DIR", str(home))
         conf["spark.driver.extraJavaOptions"] = f"-Xss4m -Dhttp.proxyHost={host}"
         monkeypatch.setenv("SPARK_SUBMIT_OPTS", f"-Dhttp.proxyPort={port}")
-    assert contents(session_jars(conf, lambda _: None)) == [*CONTENT.values()]
-    assert [name for name in repository.names() if name in CONTENT] == [*CONTENT]
+    assert contents(third(conf, lambda _: None)) == [CONTENT["third"]]
+    assert [name for name in repository.names() if name in CONTENT] == ["third"]
+
+
+def test_settings_of_the_session_come_before_sparks_defaults(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "spark-defaults.conf").write_text("spark.jars.repositories a\nspark.jars.ivy=b\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(home))
+    found = spark_settings({"spark.jars.repositories": "c"})
+    assert found == {"spark.jars.repositories": "c", "spark.jars.ivy": "b"}
 
 
 def test_the_environments_proxies_are_javas(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
@@ -317,15 +324,6 @@ def test_the_environments_proxies_are_javas(monkeypatch: pytest.MonkeyPatch, hom
         "-Dhttps.proxyPort=3128",
         "-Dhttp.nonProxyHosts=localhost|127.*|[::1]|*.inside|other.lake|*.other.lake",
     ]
-
-
-def test_a_password_in_a_url_is_not_shown(
-    session_jars: Callable[..., tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://me:secret@127.0.0.1:9/")
-    with pytest.raises(UnavailableError, match="3 of 3 jars") as caught:
-        session_jars({}, lambda _: None)
-    assert "secret" not in str(caught.value)
 
 
 def test_javas_options_are_not_shown(
