@@ -10,6 +10,8 @@ import pytest
 
 _PROGRAM = """
 import sys, time
+from spark_ext.without_pandas import keep_out_pandas
+keep_out_pandas()
 from reader.scan.open_scans import OpenScan  # before the rest, as a user's program has it
 import numpy as np
 import pyarrow as pa, pyarrow.dataset as pads, pyarrow.fs as pafs, pyarrow.parquet as pq
@@ -20,16 +22,16 @@ class Slow(ObstoreClient):
     def ranges(self, path):
         found = super().ranges(path)
         read = found.read
-        found.read = lambda start, length: time.sleep(0.02) or read(start, length)
+        found.read = lambda start, length: time.sleep(0.005) or read(start, length)
         return found
 
 filesystem = arrow_filesystem(Slow.of_directory(sys.argv[1]), "box", "test")
 draw = np.random.default_rng(7).random
-table = pa.table({name: draw(200_000) for name in "abcde"})
+table = pa.table({name: draw(20_000) for name in "abcde"})
 names = list("01234567")
 for name in names:
     with filesystem.open_output_stream("box/" + name) as sink:
-        pq.write_table(table, sink, row_group_size=10_000)
+        pq.write_table(table, sink, row_group_size=1_000)
 dataset = pads.dataset(
     names, filesystem=pafs.SubTreeFileSystem("box", filesystem), format="parquet"
 )
