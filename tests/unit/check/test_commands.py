@@ -141,16 +141,24 @@ def test_it_ends_at_once_though_a_library_waits(deaf: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize(("colorless", "colored"), [("", True), ("1", False)])
-def test_colours_on_a_terminal(tmp_path: Path, colorless: str, colored: bool) -> None:
+def test_colours_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    colorless: str,
+    colored: bool,
+) -> None:
     path = tmp_path / "lake.toml"
     path.write_text("[pulsar]\nadmin_url = 'http://127.0.0.1:1'\nservice_url = 'pulsar://[::1]:1'")
-    out, code = on_terminal(["check", "--config", str(path)], "", NO_COLOR=colorless)
+    monkeypatch.setenv("NO_COLOR", colorless)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    code, out, _ = run(monkeypatch, capsys, "check", "--config", str(path))
     assert code == 1
     assert (re.search("\x1b\\[31mfailed ", out) is not None) is colored
     assert ("\x1b" in out) is colored
 
 
-def on_terminal(arguments: list[str], typed: str, **environment: str) -> tuple[str, int]:
+def on_terminal(arguments: list[str], typed: str) -> tuple[str, int]:
     """What a terminal shows of the command, on which ``typed`` is typed; the exit code."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
@@ -158,7 +166,7 @@ def on_terminal(arguments: list[str], typed: str, **environment: str) -> tuple[s
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env={**os.environ, **environment},
+        env={**os.environ, "NO_COLOR": ""},
     ) as process:
         os.close(theirs)
         os.write(ours, typed.encode())
@@ -331,4 +339,5 @@ def test_init_asks_on_a_terminal(tmp_path: Path, closed_port: int) -> None:
     out, code = on_terminal(arguments, typed)
     assert code == 1
     assert "Pulsar's service URL [pulsar://localhost:6650]: " in out
+    assert "\x1b[31mfailed " in out
     assert tomllib.loads(path.read_text())["storage"]["uri"] == f"{tmp_path}/lake"

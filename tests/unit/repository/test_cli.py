@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +22,7 @@ from offloader.cli.render import ReportFormat, SqlFormat, print_rows
 from offloader.cli.segments import COLUMNS, segment_row
 from offloader.cli.shell.runner import one_line
 from offloader.model.byte_sizes import size_text
+from reader import plan as planning
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
@@ -191,30 +193,55 @@ def test_a_bug_is_one_line_too(
     assert err == "error: KeyError: 'x\\ny' (PULSAR_LAKE_DEBUG=1 shows where)\n"
 
 
-@pytest.mark.parametrize("count", [1, 5000])
-def test_a_reader_that_goes_away(count: int) -> None:
-    """``pulsar-lake … | head`` ends without a word."""
-    code = (
-        "import sys; sys.argv = ['pulsar-lake', 'segments', 'a/b/c']\n"
-        "from offloader.cli import app as cli\n"
-        "from reader import plan as planning\n"
-        "from reader.model import *\n"
-        "partition = Partition(Topic('a', 'b', 'c'), 0)\n"
-        "one = Segment(partition, 1, 'sealed', Tier.BROKER, 'x' * 999, 0, 1, 1)\n"
-        "from types import SimpleNamespace as Made\n"
-        "planning.take_snapshot = lambda *_: Made(log_note=lambda: None)\n"
-        f"plan = Made(segments=[Made(segment=one)] * {count})\n"
-        "planning.make_plan = lambda *_: plan\n"
-        "cli.main()\n"
-    )
+_LISTING = """
+import sys
+from reader import plan as planning
+from reader.model import *
+from types import SimpleNamespace as Made
+sys.argv = ["pulsar-lake", "segments", "a/b/c"]
+partition = Partition(Topic("a", "b", "c"), 0)
+one = Segment(partition, 1, "sealed", Tier.BROKER, "x", 0, 1, 1)
+planning.take_snapshot = lambda *_: Made(log_note=lambda: None)
+planning.make_plan = lambda *_: Made(segments=[Made(segment=one)] * count)
+"""
+
+
+@pytest.fixture
+def pipe_without_reader() -> Iterator[int]:
     read, write = os.pipe()
     os.close(read)
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, text=True
-    ) as process:
-        os.close(write)
-        _, err = process.communicate(timeout=120)
-    assert (process.returncode, err) == (1, "")
+    yield write
+    os.close(write)
+
+
+def test_a_reader_that_goes_away(monkeypatch: pytest.MonkeyPatch, pipe_without_reader: int) -> None:
+    """``pulsar-lake … | head`` ends without a word: here when the command flushes what it wrote."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    code = f"count = 1{_LISTING}\nfrom offloader.cli import app as cli\ncli.main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=pipe_without_reader,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_a_reader_that_goes_away_early(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pipe_without_reader: int
+) -> None:
+    """Here while the command writes."""
+    for name in ("take_snapshot", "make_plan"):
+        monkeypatch.setattr(planning, name, None)  # restored at the end
+    with os.fdopen(os.dup(pipe_without_reader), "w") as stdout:
+        monkeypatch.setattr(sys, "argv", [])
+        monkeypatch.setattr(sys, "stdout", stdout)
+        exec(_LISTING, {"count": 5000})
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+    assert (caught.value.code, capsys.readouterr().err) == (1, "")
 
 
 # -- output ----------------------------------------------------------------------------------------
