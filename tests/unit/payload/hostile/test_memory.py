@@ -17,11 +17,18 @@ MOST = 4 * OutputBudget().message
 # What their payloads hold beyond what a message may become.
 RESCUED = {"nulls": 2500, "nested_nulls": 60, "wide_items": 200, "empty_objects": 8, "deferred": 1,
            "empty_messages": 8, "wide_within_itself": 1}  # fmt: skip
+_PROGRAM = """
+import sys
+from spark_ext.without_pandas import keep_out_pandas
+keep_out_pandas()
+from tests.unit.payload.hostile.amplified import main
+main(sys.argv[1:])
+"""
 LONG = ("symbols", "zeros", "deferred", "empty_messages", "wide_within_itself", "packed")
 
 
 def peaks(names: list[str]) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "tests.unit.payload.hostile.amplified", *names]
+    command = [sys.executable, "-c", _PROGRAM, *names]
     done = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
