@@ -98,7 +98,8 @@ def flooded() -> None:
 
 
 def test_more_connections_than_the_process_may_open(tmp_path: Path) -> None:
-    code = "from tests.unit.web.test_server import flooded; flooded()"
+    code = "from spark_ext.without_pandas import keep_out_pandas; keep_out_pandas()\n"
+    code += "from tests.unit.web.test_server import flooded; flooded()"
     with (
         subprocess.Popen(
             [sys.executable, "-c", code],

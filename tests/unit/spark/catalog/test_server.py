@@ -219,7 +219,9 @@ import sys
 from threading import Barrier, Thread
 
 from spark_ext.catalog.server import answer
+from spark_ext.without_pandas import keep_out_pandas
 
+keep_out_pandas()  # as the planner does
 OPERATIONS = ["plan", "stream_plan", "sink_open", "sink_commit"] * 2
 barrier, failed = Barrier(len(OPERATIONS)), []
 
