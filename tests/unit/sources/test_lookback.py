@@ -215,5 +215,5 @@ def test_what_is_remembered_of_chunks_does_not_grow_with_them(
         return found
 
     peak(100)  # what is kept once
-    sizes = [peak(n) for n in (500, 1_000, 2_000)]
-    assert max(sizes) < 1.2 * min(sizes), sizes
+    # A chunk takes 200 bytes. Python's free lists, which are not counted, may take 30,000 at once.
+    assert peak(1_300) - peak(300) < 1_000 * 60
