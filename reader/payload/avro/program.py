@@ -39,14 +39,13 @@ from reader.payload.column_types import (
     Member,
     Missing,
     Struct,
-    accepts,
     inner_path,
     label,
     layout_of,
     mapped_union,
     mismatch,
 )
-from reader.payload.remembered.conversions import expanded
+from reader.payload.remembered.conversions import expanded, takes
 from reader.payload.remembered.union_members import union_member, union_targets
 from reader.payload.slots import Output
 
@@ -169,7 +168,7 @@ class _Compiler:
             return
         if isinstance(node, Primitive) and node.kind == "null":
             return
-        if layout is not None and not accepts(layout, layout_of(node)):
+        if layout is not None and not takes(layout, node):
             member = union_member(layout, node)
             if member is not None:
                 self.member(node, member, out, path)
@@ -227,9 +226,9 @@ class _Compiler:
         self.table += [0] * len(node.branches)
         self.emit(ops.UNION, path, a=first, b=len(node.branches))
         wide = mapped_union(node)
-        natural = layout_of(node)
         targets: list[Member | Layout | None] = []
         if len(wide) > 1:
+            natural = layout_of(node)
             assert isinstance(natural, Struct)
             targets = union_targets(layout, natural)
         jumps, nulls, member = [], [], 0

@@ -57,16 +57,14 @@ from reader.payload.column_types import (
     MapOf,
     Missing,
     Struct,
-    accepts,
     inner_path,
     label,
-    layout_of,
     mapped_union,
 )
 from reader.payload.json.member_names import member_names, pair_members
 from reader.payload.json.scalars import FACTORS, bounds
 from reader.payload.json.time_forms import time_form
-from reader.payload.remembered.conversions import read_as
+from reader.payload.remembered.conversions import read_as, takes
 from reader.payload.slots import Output
 
 __all__ = [
@@ -226,7 +224,7 @@ class _Compiler:
                 return self.value(branches[0], layout, out, path)
             return self.emit(DEFER, path, None)
         node = read_as(node, layout)
-        if isinstance(layout, Missing) or not accepts(layout, layout_of(node)):
+        if isinstance(layout, Missing) or not takes(layout, node):
             return self.emit(DEFER, path, None)
         match node, layout:
             case Record(), Struct():

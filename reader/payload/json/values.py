@@ -34,7 +34,6 @@ from reader.payload.column_types import (
     Member,
     Missing,
     Struct,
-    accepts,
     arrow_type,
     inner_path,
     label,
@@ -53,7 +52,7 @@ from reader.payload.json.member_names import member_names, pair_members
 from reader.payload.json.numbers import SPECIAL, Number
 from reader.payload.json.scalars import scalar, utf8
 from reader.payload.json.time_forms import CUT, Cut
-from reader.payload.remembered.conversions import read_as
+from reader.payload.remembered.conversions import read_as, takes
 from reader.payload.remembered.union_members import union_member, union_targets
 
 __all__ = ["DOUBTFUL", "INDENTED", "MAX_JSON_DEPTH", "JsonReader", "shown"]
@@ -207,7 +206,7 @@ class JsonReader:
             return lambda value: self._fail(path, "is not null")
         own = is_own(node) if isinstance(node, Enum | Fixed | Primitive) else None
         node = read_as(node, layout)
-        if not accepts(layout, layout_of(node)):
+        if not takes(layout, node):
             member = union_member(layout, node)
             if member is not None:
                 inner = _member_type(real, member.column)

@@ -26,6 +26,7 @@ from reader.payload.avro_schema import (
 )
 from reader.payload.column_types import (
     DOUBLE,
+    JSON_TEXT,
     NUMBER,
     TEXT_DIGITS,
     UNSIGNED,
@@ -37,10 +38,11 @@ from reader.payload.column_types import (
     Struct,
     accepts,
     layout_of,
+    mapped_union,
 )
 from reader.payload.remembered.union_members import union_member, union_targets
 
-__all__ = ["exact_array", "exact_number", "expanded", "read_as"]
+__all__ = ["exact_array", "exact_number", "expanded", "read_as", "takes"]
 
 
 def read_as(node: Node, layout: Layout) -> Node:
@@ -49,8 +51,10 @@ def read_as(node: Node, layout: Layout) -> Node:
     It is the column's own type, because the text says the number exactly. A decimal of Kafka
     Connect may be bytes instead, of which only its own type tells the scale.
     """
+    if not isinstance(node, Fixed | Primitive):
+        return node
     natural = layout_of(node)
-    if natural == layout or not isinstance(node, Fixed | Primitive):
+    if natural == layout:
         return node
     if isinstance(node, Primitive) and node.connect:
         return node
@@ -65,6 +69,21 @@ def read_as(node: Node, layout: Layout) -> Node:
     if pa.types.is_decimal128(layout.type):
         return Primitive("bytes", "decimal", layout.type.precision, layout.type.scale)
     return replace(node, precision=max(node.precision, TEXT_DIGITS))
+
+
+def takes(layout: Layout, node: Node) -> bool:
+    """Return whether the column holds values of ``node``. See ``accepts``.
+
+    What is within ``node`` does not count: a tree would be walked again for each of its nodes.
+    """
+    match node:
+        case Array():
+            return isinstance(layout, ListOf)
+        case Map():
+            return isinstance(layout, MapOf)
+        case Record(fields=[_, *_]):
+            return layout == JSON_TEXT or (isinstance(layout, Struct) and not layout.union)
+    return accepts(layout, layout_of(node))
 
 
 def expanded(node: Node, layout: Layout, records: Mapping[str, Record]) -> Node:
@@ -96,9 +115,10 @@ def expanded(node: Node, layout: Layout, records: Mapping[str, Record]) -> Node:
 
 def _expanded_union(union: Union, layout: Layout, records: Mapping[str, Record]) -> Union:
     """Return a union with each branch expanded for the member that takes its values."""
-    natural = layout_of(union)
     targets: list[Member | Layout | None] = [layout]
-    if isinstance(natural, Struct) and natural.union:
+    if len(mapped_union(union)) > 1:
+        natural = layout_of(union)
+        assert isinstance(natural, Struct)
         targets = list(union_targets(layout, natural))
     branches = non_null(union)
     if len(targets) != len(branches):  # two numbers that share a column
