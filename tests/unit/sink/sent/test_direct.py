@@ -73,7 +73,14 @@ def test_a_lost_connection(world: World, at: int, stored: bool, deduplication: b
         ]
 
 
-def test_a_producer_that_is_closed_while_an_entry_waits_for_room(world: World) -> None:
+@pytest.fixture
+def window(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Most entries that may be under way: fewer than a sender has otherwise."""
+    monkeypatch.setattr("reader.pulsar.binary.producer.WINDOW_ENTRIES", 20)
+    return 20
+
+
+def test_a_producer_that_is_closed_while_an_entry_waits_for_room(world: World, window: int) -> None:
     """All that was sent is confirmed, and what waited is not."""
     receipts: list[bytes] = []
 
@@ -82,22 +89,22 @@ def test_a_producer_that_is_closed_while_an_entry_waits_for_room(world: World) -
             return True
         world.topic.push(sent)
         receipts.append(receipt(sent, (LEDGER, sent.sequence)))
-        if sent.sequence == 999:
+        if sent.sequence == window - 1:
             world.topic.drop(session, sent.producer)
             session.send(b"".join(receipts) + closing(sent.producer))
         return False
 
     world.topic.before = confirm_all_and_close
-    send(world, batches(1003, size=1))
-    assert world.topic.ids() == list(range(1003))
+    send(world, batches(window + 3, size=1))
+    assert world.topic.ids() == list(range(window + 3))
 
 
-def test_a_producer_that_is_closed_while_all_is_sent_again(world: World) -> None:
+def test_a_producer_that_is_closed_while_all_is_sent_again(world: World, window: int) -> None:
     """What the new producer was not given yet is not confirmed by an empty window."""
 
     def hang_up_then_confirm_and_close(session: Session, sent: Sent) -> bool:
         if len(world.topic.opened) == 1:
-            if sent.sequence == 999:
+            if sent.sequence == window - 1:
                 world.broker.hang_up()
             return False
         if len(world.topic.opened) == 2:
@@ -109,8 +116,8 @@ def test_a_producer_that_is_closed_while_all_is_sent_again(world: World) -> None
         return True
 
     world.topic.before = hang_up_then_confirm_and_close
-    send(world, batches(1003, size=1))
-    assert world.topic.ids() == list(range(1003))
+    send(world, batches(window + 3, size=1))
+    assert world.topic.ids() == list(range(window + 3))
 
 
 def test_a_connection_that_is_lost_again_and_again(world: World) -> None:
