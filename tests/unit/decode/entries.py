@@ -137,12 +137,19 @@ def broker(timestamp: int | None = None, index: int | None = None) -> bytes:
     return b"\x0e\x02" + len(data).to_bytes(4, "big") + data
 
 
+def _crc32c_step(crc: int) -> int:
+    for _ in range(8):
+        crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc
+
+
+_CRC32C_STEPS = [_crc32c_step(byte) for byte in range(256)]
+
+
 def crc32c_slow(data: bytes) -> int:
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc = crc >> 8 ^ _CRC32C_STEPS[(crc ^ byte) & 0xFF]
     return crc ^ 0xFFFFFFFF
 
 

@@ -76,8 +76,8 @@ KINDS = pytest.mark.parametrize(
 
 def is_linear(steps: Callable[[int], int]) -> bool:
     steps(16)  # what is done once
-    least, more = steps(200), steps(800)
-    assert least > 200
+    least, more = steps(208), steps(832)
+    assert least > 208
     return more < 5 * least
 
 
