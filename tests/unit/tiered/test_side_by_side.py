@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -20,7 +21,11 @@ from reader.tiered.object_reads import ObjectReads
 from reader.tiered.tiered_ledgers import WINDOW, WINDOWS_AT_ONCE
 from tests.unit.tiered.placed import JCLOUD, PARTITION, UUID, entries, place, put, read
 
-SENT = entries(8 * WINDOW // 50_000, 100_000)
+
+@cache
+def sent() -> list[bytes]:
+    """Entries of eight windows: made by the process that runs these tests, not by all."""
+    return entries(8 * WINDOW // 50_000, 100_000)
 
 
 class OfPython(LocalFileSystem):  # type: ignore[misc]
@@ -53,16 +58,16 @@ def together(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 @pytest.mark.parametrize("scheme", ["", "of-python://"])
 def test_windows_are_asked_for_together(tmp_path: Path, scheme: str, together: list[int]) -> None:
-    put(tmp_path, SENT, JCLOUD, block_size=8 << 20)
+    put(tmp_path, sent(), JCLOUD, block_size=8 << 20)
     where = place(tmp_path, JCLOUD).model_copy(update={"uri": f"{scheme}{tmp_path}"})
-    assert read(TieredLedgers([where]), 0, len(SENT) - 1) == dict(enumerate(SENT))
+    assert read(TieredLedgers([where]), 0, len(sent()) - 1) == dict(enumerate(sent()))
     assert sorted(together) == [*range(WINDOWS_AT_ONCE)]
 
 
 def test_a_read_that_nobody_wants_to_its_end_asks_no_further(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, _ = put(tmp_path, SENT, JCLOUD, block_size=8 << 20)
+    data, _ = put(tmp_path, sent(), JCLOUD, block_size=8 << 20)
     asked: list[int] = []
     original = ObjectReads.read
 
@@ -71,7 +76,7 @@ def test_a_read_that_nobody_wants_to_its_end_asks_no_further(
         return original(self, at, size)
 
     monkeypatch.setattr(ObjectReads, "read", noted)
-    blocks = TieredLedgers([place(tmp_path, JCLOUD)]).read(PARTITION, 7, UUID, 0, len(SENT) - 1)
+    blocks = TieredLedgers([place(tmp_path, JCLOUD)]).read(PARTITION, 7, UUID, 0, len(sent()) - 1)
     next(blocks)
     blocks.close()
     windows = -(-data.stat().st_size // WINDOW)
@@ -80,12 +85,12 @@ def test_a_read_that_nobody_wants_to_its_end_asks_no_further(
 
 
 def test_an_object_that_was_cut_meanwhile(tmp_path: Path) -> None:
-    data, _ = put(tmp_path, SENT, JCLOUD, block_size=8 << 20)
+    data, _ = put(tmp_path, sent(), JCLOUD, block_size=8 << 20)
     ledgers = TieredLedgers([place(tmp_path, JCLOUD)])
-    assert read(ledgers, 0, 3) == dict(enumerate(SENT[:4]))
+    assert read(ledgers, 0, 3) == dict(enumerate(sent()[:4]))
     data.write_bytes(data.read_bytes()[: 3 * WINDOW])
     with pytest.raises(CorruptError):
-        read(ledgers, 0, len(SENT) - 1)
+        read(ledgers, 0, len(sent()) - 1)
 
 
 @pytest.mark.parametrize("scheme", ["", "of-python://"])

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from reader.decode import Decryption
 from reader.encode import Encryption, EntryFormat
 from reader.errors import ConfigurationError
 from tests.unit.decode.entries import decode
-from tests.unit.decode.test_decryption import pem
+from tests.unit.decode.test_decryption import RSA, pem
 from tests.unit.encode.messages.encoding import Row, decoded, encode, expected, independent, stored
 
 PRIVATE = {
-    "rsa": rsa.generate_private_key(65537, 2048),
+    "rsa": RSA,
     "p256": ec.generate_private_key(ec.SECP256R1()),
     "p384": ec.generate_private_key(ec.SECP384R1()),
     "p521": ec.generate_private_key(ec.SECP521R1()),
