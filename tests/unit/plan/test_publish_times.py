@@ -6,6 +6,7 @@ import json
 import multiprocessing
 from collections.abc import Iterator
 from dataclasses import replace
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +181,9 @@ def test_ledgers_that_are_not_planned_any_more_are_forgotten(
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def _learn(folder: Path, process: int) -> None:
+def _learn(folder: Path, process: int, together: Barrier) -> None:
     store = store_in(folder)
+    together.wait(60)
     for _ in range(3):
         read_them_all(store, 1 + process)
         store.known([segment(ledger) for ledger in LEDGERS if ledger % 2 == process])
@@ -189,12 +191,12 @@ def _learn(folder: Path, process: int) -> None:
 
 def test_several_processes_at_once_tear_nothing(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_learn, args=(tmp_path, one)) for one in range(2)]
-    for one in processes:
-        one.start()
-    for one in processes:
-        one.join()
-        assert one.exitcode == 0
+    together = context.Barrier(2)
+    other = context.Process(target=_learn, args=(tmp_path, 1, together))
+    other.start()
+    _learn(tmp_path, 0, together)
+    other.join()
+    assert other.exitcode == 0
     for file in tmp_path.iterdir():
         for line in file.read_bytes().splitlines():
             assert json.loads(line)
