@@ -288,6 +288,10 @@ SPARK = {
     # On two cores, for tables of a few files and states of a few keys.
     "conf": {
         "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",  # a session of minutes
+        # The session's JVM is a Connect server as well.
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
         # By Spark's defaults Hadoop starts some 25 processes for the checkpoint of a micro-batch on

@@ -1,16 +1,21 @@
-"""Readers of Spark's: one query, and one streaming query, over all topics."""
+"""Readers of Spark's: one query, the same by a Connect client, and one streaming query."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
+from reader.model import Topic
 from spark_ext import PulsarLake
+from testbed.closing import Closing
 from tests.contract.corpus import Kind
 from tests.contract.corpus.world import Outcomes, World
-from tests.contract.stream.unions import Rows, queried, streamed
+from tests.contract.stream.unions import Rows, queried, streamed, together
+from tests.spark.connect.client import Client
 
 __all__ = ["SparkReaders"]
 
@@ -33,7 +38,13 @@ _STREAMED = (
 )
 
 
-class SparkReaders:
+_UNCOMPILED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+class SparkReaders(Closing):
     """Readers of the kinds that the lake's own settings read. Rows are JSON.
 
     lake: a session of the readers' own, which does not compile plans: to compile those of so many
@@ -42,11 +53,27 @@ class SparkReaders:
 
     def __init__(self, world: World, folder: Path, lake: PulsarLake) -> None:
         self._world, self._folder, self._lake = world, folder, lake
-        lake.spark.conf.set("spark.sql.codegen.wholeStage", "false")
-        lake.spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        for name, value in _UNCOMPILED.items():
+            lake.spark.conf.set(name, value)
+        self._client = Client(_connect_url(lake), dict(os.environ))
+        catalog = "spark.sql.catalog.pulsar.config"
+        self._client.ask("configure", _UNCOMPILED | {catalog: lake.spark.conf.get(catalog)})
+
+    def close(self) -> None:
+        self._client.close()
 
     def query(self, kinds: Iterable[Kind], tiers: str | None = None) -> Outcomes:
         return self._together(kinds, lambda topics: queried(self._lake, topics, tiers))
+
+    def connect(self, kinds: Iterable[Kind]) -> Outcomes:
+        """The query of a Connect client."""
+
+        def read(topics: Sequence[str]) -> Rows:
+            names = [Topic.parse(topic) for topic in topics]
+            tables = [f"pulsar.`{one.tenant}/{one.namespace}`.`{one.name}`" for one in names]
+            return together((topic, row) for topic, row in self._client.ask("whole_rows", tables))
+
+        return self._together(kinds, read)
 
     def stream(self, kinds: Iterable[Kind]) -> Outcomes:
         """Run one batch of halves and some others, and the same batch again in a later state."""
@@ -70,3 +97,10 @@ class SparkReaders:
             kind.name: [json.loads(row, parse_float=str) for row in rows.get(topic, [])]
             for topic, kind in topics.items()
         }
+
+
+def _connect_url(lake: PulsarLake) -> str:
+    """Return where the JVM of the lake's session listens for Connect clients."""
+    jvm: Any = lake.spark._jvm
+    services = getattr(jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")
+    return f"sc://127.0.0.1:{getattr(services, 'MODULE$').localPort()}"

@@ -65,8 +65,10 @@ def readers(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(scope="module")
 def spark(
     world: World, contract_lake: PulsarLake, tmp_path_factory: pytest.TempPathFactory
-) -> SparkReaders:
-    return SparkReaders(world, tmp_path_factory.mktemp("spark"), contract_lake)
+) -> Iterator[SparkReaders]:
+    folder = tmp_path_factory.mktemp("spark")
+    with closing(SparkReaders(world, folder, contract_lake)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +82,10 @@ def hot(world: World, readers: Readers, spark: SparkReaders) -> Readings:
             "stream": lambda: readers.stream(world.kinds),
             "new stream": lambda: readers.new_stream(filter(_is_limited, world.kinds)),
         },
-        {"spark": lambda: spark.query(world.kinds)},
+        {
+            "spark": lambda: spark.query(world.kinds),
+            "connect": lambda: spark.connect(world.kinds),
+        },
     )
     return Readings(world, "hot", outcomes)
 
@@ -133,6 +138,7 @@ def cold(
         },
         {
             "spark": lambda: spark.query(world.kinds),
+            "connect": lambda: spark.connect(world.kinds),
             "spark stream": lambda: spark.stream(world.kinds),
         },
     )

@@ -10,6 +10,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.spark.connect.rows_as_json import union
+
 Rows = list[list[Any]]
 
 
@@ -26,6 +28,16 @@ def sql(spark: SparkSession, text: str) -> Rows:
 def filtered(spark: SparkSession, table: str, condition: str) -> Rows:
     """Two columns of a DataFrame, in order."""
     return rows(spark.table(table).where(condition).select("id", "customer").orderBy("id"))
+
+
+def configure(spark: SparkSession, settings: dict[str, str]) -> None:
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+
+
+def whole_rows(spark: SparkSession, tables: list[str]) -> Rows:
+    """Of many tables by one query: each row as its topic and JSON."""
+    return rows(union(map(spark.table, tables)))
 
 
 def of_format(spark: SparkSession, topic: str) -> Rows:
