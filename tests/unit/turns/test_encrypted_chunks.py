@@ -160,10 +160,12 @@ def test_giving_up(plaintext: World, keys: list[str | None], rows: Found) -> Non
 
 
 def test_a_query_of_ciphertext_that_was_given_up(world: World) -> None:
-    """Each chunk is in exactly one of the rows that a query shows of its own."""
+    """Each chunk is in exactly one of the rows that a query shows of its own. Before, whoever has
+    both keys waits for the rest of the message."""
     world.seal(*sent(["mine", "new"], 5))
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
+    assert decrypted(world, "mine", "new") == []
     world.now += 2 * HOUR
     for _ in range(2):
         offloader.turn(world.topic)
