@@ -110,7 +110,7 @@ def test_any_range_comes_whole_and_in_order(
 
 
 def test_a_ledger_of_known_length_is_requested_ahead_of_its_first_answer() -> None:
-    both_asked = threading.Barrier(2, timeout=10)
+    both_asked = threading.Barrier(2, timeout=60)
 
     def script(request: int, ledger: int, first: int, entries: int, size: int) -> bytes:
         if not waited.is_set():

@@ -114,7 +114,7 @@ def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
 
         def ask(world: World = world, together: threading.Barrier = together) -> IcebergLag | None:
             one = world.another()
-            together.wait(30)
+            together.wait(60)
             return one.lag(TOPIC)
 
         answers = [in_thread(ask) for _ in range(8)]

@@ -76,7 +76,7 @@ class World:
         names = [one.spec.topic.name for one in conversions]
         self.names.append(names)
         self._begun.release()
-        assert self.go.wait(10)
+        assert self.go.wait(60)
         return self._outcome(names)
 
     def submit(self, *names: str, size: int = 1) -> list[Future[tuple[ConvertedPack, ...]]]:
@@ -85,7 +85,7 @@ class World:
         for number, name in enumerate(names):
             found.append(self.jobs.submit(conversion(name, size)))
             if number < HEALTHY:
-                assert self._begun.acquire(timeout=10)
+                assert self._begun.acquire(timeout=60)
         return found
 
 
@@ -158,7 +158,7 @@ def test_topics_that_failed_or_are_slow_keep_no_healthy_topic_waiting() -> None:
         name = conversions[0].workers.value
         assert {one.workers.value for one in conversions} == {name}
         begun.put(name)
-        assert go[name].wait(10)
+        assert go[name].wait(60)
         return [(DONE,) for _ in conversions]
 
     jobs = ConversionJobs(lambda: None, run)
@@ -168,18 +168,18 @@ def test_topics_that_failed_or_are_slow_keep_no_healthy_topic_waiting() -> None:
         for n in range(2)
         for workers in (Workers.RETRIES, Workers.SLOW)
     ]
-    assert sorted(begun.get(timeout=10) for _ in WORKERS) == [
+    assert sorted(begun.get(timeout=60) for _ in WORKERS) == [
         "healthy",
         "healthy",
         "retries",
         "slow",
     ]
     go["healthy"].set()
-    assert [one.result(10) for one in healthy] == [(DONE,)] * len(healthy)
+    assert [one.result(60) for one in healthy] == [(DONE,)] * len(healthy)
     assert not any(one.done() for one in bad)
     go["retries"].set()
     go["slow"].set()
-    assert [one.result(10) for one in bad] == [(DONE,)] * 4
+    assert [one.result(60) for one in bad] == [(DONE,)] * 4
 
 
 def test_topics_that_failed_or_are_slow_leave_half_of_the_cores() -> None:
@@ -231,8 +231,8 @@ def test_a_small_conversion_is_not_passed_over_for_ever() -> None:
     jobs = ConversionJobs(lambda: None, run, linger=0.2)
     large = [jobs.submit(conversion(f"t{n}", size, workers=RETRIES)) for n in range(2)]
     small = jobs.submit(conversion("small", 1, workers=RETRIES))
-    assert small.result(20) == (DONE,)
-    assert [one.result(20) for one in large] == [(DONE,)] * 2
+    assert small.result(60) == (DONE,)
+    assert [one.result(60) for one in large] == [(DONE,)] * 2
     assert ended.index("small") < 5
 
 
@@ -240,7 +240,7 @@ def test_what_waits_together_is_one_job() -> None:
     world = World(nothing)
     results = world.submit(*(f"t{n}" for n in range(20)))
     world.go.set()
-    assert [one.result(10) for one in results] == [(DONE,)] * 20
+    assert [one.result(60) for one in results] == [(DONE,)] * 20
     sizes = [len(names) for names in world.names]
     assert (sum(sizes), len(sizes)) == (20, HEALTHY + 1)
     assert world.jobs.count == len(sizes)
@@ -259,7 +259,7 @@ def test_one_that_breaks_a_job_fails_alone() -> None:
     came: dict[str, object] = {}
     for name, one in results.items():
         try:
-            came[name] = one.result(10)
+            came[name] = one.result(60)
         except (RuntimeError, PulsarLakeError) as error:
             came[name] = str(error)
     assert came == {
@@ -277,7 +277,7 @@ def test_a_stop_begins_no_job() -> None:
     results = world.submit(*(f"t{n}" for n in range(8)), size=LARGE)
     world.jobs.stop()
     world.go.set()
-    assert [one.result(10) for one in results[:HEALTHY]] == [(DONE,)] * HEALTHY, (
+    assert [one.result(60) for one in results[:HEALTHY]] == [(DONE,)] * HEALTHY, (
         "what has begun is finished"
     )
     assert all(isinstance(one.exception(10), StoppedError) for one in results[HEALTHY:])
@@ -305,20 +305,20 @@ def test_a_small_job_waits_a_moment_for_others() -> None:
     lingering = ConversionJobs(lambda: None, run, linger=3600)
     results = [lingering.submit(conversion(f"t{n}", 1)) for n in range(3)]
     results.append(lingering.submit(conversion("large", 64 << 20)))
-    assert [one.result(10) for one in results] == [(DONE,)] * 4
+    assert [one.result(60) for one in results] == [(DONE,)] * 4
     assert jobs == [4]
 
 
 def test_a_small_job_waits_no_longer_than_it_is_said() -> None:
     begun = time.monotonic()
     lingering = ConversionJobs(lambda: None, _nothing, linger=0.1)
-    assert lingering.submit(conversion("small", 1)).result(10) == (DONE,)
+    assert lingering.submit(conversion("small", 1)).result(60) == (DONE,)
     assert time.monotonic() - begun >= 0.1
 
 
 def test_a_large_job_waits_for_no_company() -> None:
     lingering = ConversionJobs(lambda: None, _nothing, linger=3600)
-    assert lingering.submit(conversion("large", 64 << 20)).result(10) == (DONE,)
+    assert lingering.submit(conversion("large", 64 << 20)).result(60) == (DONE,)
 
 
 def test_a_stop_waits_for_no_company() -> None:
@@ -349,7 +349,7 @@ class Parts:
         for one in conversions:
             one.begun()
         self.parts.put({one.spec.topic.name: len(one.packs) for one in conversions})
-        assert self.go.acquire(timeout=10)
+        assert self.go.acquire(timeout=60)
         for one in conversions:
             one.progress(1, 1)
         return [
@@ -360,7 +360,7 @@ class Parts:
 
     def next(self) -> dict[str, int]:
         """The next job, which is let go."""
-        part = self.parts.get(timeout=10)
+        part = self.parts.get(timeout=60)
         self.go.release()
         return part
 
@@ -378,14 +378,14 @@ def test_a_large_conversion_delays_the_others_by_one_job() -> None:
         progress=lambda done, total: progress.append((done, total)),
     )
     first = world.jobs.submit(large)
-    assert world.parts.get(timeout=10) == {"large": 1}, "little of it at first"
+    assert world.parts.get(timeout=60) == {"large": 1}, "little of it at first"
     small = world.jobs.submit(conversion("small", 1, workers=RETRIES))
     world.go.release()
     assert world.next() == {"small": 1, "large": 1}
-    assert small.result(10) == (DONE,)
+    assert small.result(60) == (DONE,)
     assert world.next() == {"large": 1}
     assert world.next() == {"large": 1}
-    assert first.result(10) == (DONE,) * 4
+    assert first.result(60) == (DONE,) * 4
     assert begun == ["large"]
     assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
@@ -395,13 +395,13 @@ def test_slow_conversions_end_one_after_the_other() -> None:
     world = Parts()
     sizes = [128 << 20] * 3
     first = world.jobs.submit(conversion("first", *sizes, workers=Workers.SLOW))
-    assert world.parts.get(timeout=10) == {"first": 1}
+    assert world.parts.get(timeout=60) == {"first": 1}
     second = world.jobs.submit(conversion("second", *sizes, workers=Workers.SLOW))
     world.go.release()
     assert [list(world.next()) for _ in range(2)] == [["first"], ["first"]]
-    assert first.result(10) == (DONE,) * 3
+    assert first.result(60) == (DONE,) * 3
     assert [list(world.next()) for _ in range(3)] == [["second"]] * 3
-    assert second.result(10) == (DONE,) * 3
+    assert second.result(60) == (DONE,) * 3
 
 
 def test_a_slow_pack_ends_its_conversion_alone() -> None:
@@ -409,9 +409,9 @@ def test_a_slow_pack_ends_its_conversion_alone() -> None:
     slow = world.jobs.submit(conversion("slow", 1, 128 << 20, workers=RETRIES))
     good = world.jobs.submit(conversion("good", 1, workers=RETRIES))
     world.go.release(2)
-    assert good.result(10) == (DONE,)
+    assert good.result(60) == (DONE,)
     with pytest.raises(SlowError, match="120 s"):
-        slow.result(10)
+        slow.result(60)
 
 
 def test_a_pack_that_was_not_begun_waits_for_the_next_job() -> None:
@@ -419,16 +419,16 @@ def test_a_pack_that_was_not_begun_waits_for_the_next_job() -> None:
     world = Parts(lambda name, pack: next(jobs))
     one = world.jobs.submit(conversion("one", 1, 1, workers=RETRIES))
     world.go.release(1)
-    assert world.parts.get(timeout=10) == {"one": 2}
+    assert world.parts.get(timeout=60) == {"one": 2}
     jobs = iter([DONE, DONE])
     assert world.next() == {"one": 2}
-    assert one.result(10) == (DONE, DONE)
+    assert one.result(60) == (DONE, DONE)
 
 
 def test_a_stop_ends_a_conversion_between_two_jobs() -> None:
     world = Parts()
     large = world.jobs.submit(conversion("large", *[128 << 20] * 4, workers=RETRIES))
-    assert world.parts.get(timeout=10) == {"large": 1}
+    assert world.parts.get(timeout=60) == {"large": 1}
     world.jobs.stop()
     world.go.release()
     assert isinstance(large.exception(10), StoppedError)

@@ -189,7 +189,7 @@ def _learn(folder: Path, process: int, together: Barrier) -> None:
         store.known([segment(ledger) for ledger in LEDGERS if ledger % 2 == process])
 
 
-def test_several_processes_at_once_tear_nothing(tmp_path: Path) -> None:
+def test_what_several_processes_learn_at_once_is_true(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     together = context.Barrier(2)
     other = context.Process(target=_learn, args=(tmp_path, 1, together))

@@ -257,7 +257,7 @@ def test_nobody_waits_for_the_connection_of_another() -> None:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            together.wait(20)  # no answer before all have asked
+            together.wait(60)  # no answer before all have asked
             self.send_response(200)
             self.send_header("Content-Length", "2")
             self.end_headers()

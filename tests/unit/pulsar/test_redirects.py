@@ -90,7 +90,7 @@ def test_a_request_under_way_keeps_its_connections_while_certificates_are_rotate
     def wait() -> None:
         if not began.is_set():
             began.set()
-            assert rotated.wait(30)
+            assert rotated.wait(60)
 
     trust = tmp_path / "trust.pem"
     trust.write_bytes(ours.certificate.read_bytes())
@@ -98,7 +98,7 @@ def test_a_request_under_way_keeps_its_connections_while_certificates_are_rotate
         with AdminClient(PulsarConfig(admin_url=url, tls_trust_certs_file=trust)) as admin:
             with ThreadPoolExecutor(1) as pool:
                 first = pool.submit(admin.tenants)
-                assert began.wait(30)
+                assert began.wait(60)
                 (tmp_path / "new").write_bytes(trust.read_bytes())
                 (tmp_path / "new").rename(trust)
                 assert admin.tenants() == ["public"]
@@ -116,12 +116,12 @@ def test_a_request_under_way_ends_while_new_certificates_are_loaded(
     def wait() -> None:
         if not began.is_set():
             began.set()
-            assert loading.wait(30)
+            assert loading.wait(60)
 
     def load(*args: Any, **kwargs: Any) -> ssl.SSLContext:
         if began.is_set():
             loading.set()
-            assert ended.wait(30), "the other request waits for this one's certificates"
+            assert ended.wait(60), "the other request waits for this one's certificates"
         return create(*args, **kwargs)
 
     monkeypatch.setattr(ssl, "create_default_context", load)
@@ -132,7 +132,7 @@ def test_a_request_under_way_ends_while_new_certificates_are_loaded(
             with ThreadPoolExecutor(2) as pool:
                 first = pool.submit(admin.tenants)
                 first.add_done_callback(lambda _: ended.set())
-                assert began.wait(30)
+                assert began.wait(60)
                 (tmp_path / "new").write_bytes(trust.read_bytes())
                 (tmp_path / "new").rename(trust)
                 assert pool.submit(admin.tenants).result() == first.result() == ["public"]

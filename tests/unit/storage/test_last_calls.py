@@ -49,7 +49,7 @@ print("read")
 def test_a_program_that_reads_no_further_ends(tmp_path: Path, how: str) -> None:
     """Without the wait at exit the one with threads hangs, or aborts."""
     command = [sys.executable, "-c", _PROGRAM, str(tmp_path), how]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "read\n"), done.stderr
 
 
@@ -71,5 +71,5 @@ class Late:
 late = Late()
 """
     command = [sys.executable, "-c", program, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert "the interpreter ends" in done.stdout, done.stderr

@@ -55,7 +55,7 @@ def test_a_request_with_progress_and_a_result() -> None:
     go = threading.Event()
 
     def work(topic: Topic) -> Turn:
-        assert go.wait(20)
+        assert go.wait(60)
         return turn_of(topic, committed=True)
 
     world.work = work
@@ -109,7 +109,7 @@ def test_who_stops_waiting_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
         return forget_it
 
     def work(topic: Topic) -> Turn:
-        assert go.wait(20)
+        assert go.wait(60)
         return turn_of(topic, committed=True)
 
     monkeypatch.setattr(Request, "when_done", counted)
@@ -357,7 +357,7 @@ def test_slow_topics_are_not_the_storages_fault() -> None:
     class SlowDetail(TopicDetail):
         def segments(self, topic: Topic) -> dict[str, Any]:
             begun.release()
-            assert go.wait(30)
+            assert go.wait(60)
             return {}
 
         def commits(self, topic: Topic) -> list[dict[str, Any]]:
@@ -373,7 +373,7 @@ def test_slow_topics_are_not_the_storages_fault() -> None:
         async with world.client() as client:
             asked = [asyncio.create_task(client.get(path)) for path in paths]
             for _ in paths:
-                assert await asyncio.to_thread(begun.acquire, timeout=20)
+                assert await asyncio.to_thread(begun.acquire, timeout=60)
             ready = await client.get("/readyz")
             go.set()
             await asyncio.gather(*asked)

@@ -75,7 +75,7 @@ def test_a_request_ends_with_its_client() -> None:
             for n, one in enumerate(clients)
         ]
         for _ in range(2):
-            assert await asyncio.to_thread(begun.acquire, timeout=20)
+            assert await asyncio.to_thread(begun.acquire, timeout=60)
         for one in clients:
             one.leaves.set()
         await asyncio.gather(*asked)

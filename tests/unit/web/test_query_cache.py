@@ -31,7 +31,7 @@ class Server:
             self.most = max(self.most, self.running)
             self._changed.notify_all()
         try:
-            assert self.go.wait(20)
+            assert self.go.wait(60)
         finally:
             with self._changed:
                 self.running -= 1

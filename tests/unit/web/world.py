@@ -160,7 +160,7 @@ class World:
             yield
         finally:
             over.set()
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
 
     def _all_seen(self) -> bool:
