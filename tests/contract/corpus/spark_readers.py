@@ -19,8 +19,8 @@ from tests.spark.connect.client import Client
 
 __all__ = ["SparkReaders"]
 
-# Schemas of every kind some: each streaming source takes Spark its time.
-_STREAMED = (
+# Schemas of every kind some: each takes Spark its time.
+_SOME = (
     "avro-everything",
     "json-everything",
     "json-broken",
@@ -66,18 +66,19 @@ class SparkReaders(Closing):
         return self._together(kinds, lambda topics: queried(self._lake, topics, tiers))
 
     def connect(self, kinds: Iterable[Kind]) -> Outcomes:
-        """The query of a Connect client."""
+        """The query of a Connect client, of some kinds: its rows are made as those of ``query``."""
+        some = [kind for kind in kinds if kind.name in _SOME]
 
         def read(topics: Sequence[str]) -> Rows:
             names = [Topic.parse(topic) for topic in topics]
             tables = [f"pulsar.`{one.tenant}/{one.namespace}`.`{one.name}`" for one in names]
             return together((topic, row) for topic, row in self._client.ask("whole_rows", tables))
 
-        return self._together(kinds, read)
+        return self._together(some, read)
 
     def stream(self, kinds: Iterable[Kind]) -> Outcomes:
         """Run one batch of halves and some others, and the same batch again in a later state."""
-        some = [kind for kind in kinds if kind.halves or kind.name in _STREAMED]
+        some = [kind for kind in kinds if kind.halves or kind.name in _SOME]
         checkpoint = self._folder / "checkpoint"
         shutil.rmtree(checkpoint / "commits", ignore_errors=True)  # as if the batch had failed
 
