@@ -35,7 +35,7 @@ def test_some_histories(kind: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", HISTORIES)
 def test_many_histories(kind: str) -> None:
     _run(kind, 1_500, processes=2)

@@ -60,6 +60,7 @@ def _publish(world: World, random: Random, wrong: dict[bytes, float]) -> None:
     if random.random() < wrong[producer]:
         more["num_messages_in_batch"] = random.choice((0, 1, len(values) + 1, len(values) + 9, 99))
     ml = world.parts[0]
+    transaction = next(iter(ml.open), world.clock.now_ms)  # no two have one id
     world.state.publish(
         ml,
         values,
@@ -67,8 +68,8 @@ def _publish(world: World, random: Random, wrong: dict[bytes, float]) -> None:
         compressed=random.random() < 0.5,
         producer_name=producer,
         producer_ahead_ms=_YEARS_8000_MS if random.random() < 0.1 else 0,
-        transaction=7 if world.settings.transactions and random.random() < 0.2 else None,
+        transaction=transaction if world.settings.transactions and random.random() < 0.2 else None,
         **more,
     )
     if ml.open and random.random() < 0.5:
-        world.state.end_transaction(ml, 7, commit=random.random() < 0.5)
+        world.state.end_transaction(ml, transaction, commit=random.random() < 0.5)

@@ -14,7 +14,7 @@ def test_some_counts() -> None:
 
 @pytest.mark.long
 @pytest.mark.nightly
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_many_counts() -> None:
     for seed in range(2_000):
         count_and_read(seed)

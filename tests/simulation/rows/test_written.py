@@ -14,7 +14,7 @@ def test_some_rows() -> None:
 
 @pytest.mark.long
 @pytest.mark.nightly
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_many_rows() -> None:
     for seed in range(20_000):
         write_and_read(seed)

@@ -187,7 +187,7 @@ def test_small_ledgers_are_asked_for_together() -> None:
     def one(store: Store) -> Script:
         def script(request: int, ledger: int, entry: int) -> bytes | None:
             count()
-            enough.wait(10)
+            enough.wait(60)
             return single(store)(request, ledger, entry)
 
         return script
@@ -195,7 +195,7 @@ def test_small_ledgers_are_asked_for_together() -> None:
     def several(store: Store) -> BatchScript:
         def script(request: int, ledger: int, first: int, entries: int, size: int) -> bytes | None:
             count()
-            enough.wait(10)
+            enough.wait(60)
             return batch(store)(request, ledger, first, entries, size)
 
         return script
