@@ -74,16 +74,20 @@ def read_as(node: Node, layout: Layout) -> Node:
 def takes(layout: Layout, node: Node) -> bool:
     """Return whether the column holds values of ``node``. See ``accepts``.
 
-    What is within ``node`` does not count: a tree would be walked again for each of its nodes.
+    The layout of a list, a map or a record is built without its members or items, which do not
+    count: for each node of a tree all that is below it would be built again.
     """
+    natural: Layout
     match node:
         case Array():
-            return isinstance(layout, ListOf)
+            natural = ListOf(JSON_TEXT)
         case Map():
-            return isinstance(layout, MapOf)
+            natural = MapOf(JSON_TEXT)
         case Record(fields=[_, *_]):
-            return layout == JSON_TEXT or (isinstance(layout, Struct) and not layout.union)
-    return accepts(layout, layout_of(node))
+            natural = Struct(())
+        case _:
+            natural = layout_of(node)
+    return accepts(layout, natural)
 
 
 def expanded(node: Node, layout: Layout, records: Mapping[str, Record]) -> Node:

@@ -96,11 +96,13 @@ def contents(jars: tuple[Path, ...]) -> list[bytes]:
 
 
 def test_each_group_is_fetched_once(
-    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository, tmp_path: Path
+    session_jars: Callable[..., tuple[Path, ...]],
+    third: Callable[..., tuple[Path, ...]],
+    default: MavenRepository,
 ) -> None:
     lines: list[str] = []
     (jars_folder() / ".fetching-killed").mkdir(parents=True)
-    some = real_session_jars(("s3",), {}, lines.append, file=tmp_path / "jars.lock")
+    some = third({}, lines.append)
     assert [jar.name for jar in some[1:]] == ["third-1.2.jar"]
     assert default.names() == ["third"]
     assert lines[0] == "pulsar-lake: fetching 1 jars for Spark (once) ..."
@@ -114,7 +116,7 @@ def test_each_group_is_fetched_once(
     assert not jars_folder().stat().st_mode & 0o022
     told = len(lines)
     assert session_jars({}, lines.append) == found
-    assert real_session_jars(("s3",), {}, lines.append, file=tmp_path / "jars.lock") == some
+    assert third({}, lines.append) == some
     assert len(real_session_jars(())) == 1
     assert len(lines) == told
     assert len(default.gets) == 3
@@ -122,7 +124,7 @@ def test_each_group_is_fetched_once(
     assert all(re.fullmatch(r"\.lock|\.checked-\w+", name) for name in visible)
     # A folder that is not this user's, as in an image, is not written to.
     (jars_folder() / ".lock").unlink()
-    assert real_session_jars(("s3",), file=tmp_path / "jars.lock") == some
+    assert third() == some
     assert not (jars_folder() / ".lock").exists()
 
 
