@@ -16,7 +16,7 @@ older version. The next run catches up, from any distance.
     catalog_probe       whether the catalog does what following takes
     unused_metadata     Iceberg's own files that nothing refers to any more, removed
 
-Only modules here import PyIceberg, which is an extra (``pulsar-lake[iceberg]``) and heavy: others
+Only modules here import PyIceberg, which is an extra (``pulsar-lake[iceberg]``) and heavy. Others
 call ``open_follower`` when there is something to follow, or ``probe_catalog``. Imports ``model``,
 ``config``, ``killpoint``, ``commit`` and ``reader``.
 """

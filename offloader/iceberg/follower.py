@@ -5,12 +5,12 @@
    done again, also if the process that did it was killed right after, or was another one.
 2. The table is loaded, then the Delta log is read, then one commit is made on top of exactly that
    snapshot, which the catalog checks. PyIceberg gets no retries of its own (they would add the same
-   files on top of another's). After any refusal, or no answer, all begins anew: with the loading.
+   files on top of another's). After a refusal, or no answer, the table is loaded again.
 3. Nothing here commits to Delta, and nothing waits for it. Delta's commit comes first, always.
 4. A snapshot expires long before vacuum may delete a file that it has (``snapshots.superseded``).
 5. A table comes with its first snapshot, in one commit: no reader sees it without rows.
-6. Others may use the table, and change what does not matter here; columns that another writer has
-   changed and files that it has added or removed are put right, deletions of single rows refused.
+6. Others may use the table, and change what does not matter here. What another writer
+   did to its columns and files is undone. A table in which single rows were deleted is refused.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class IcebergFollower:
         live: Mapping[str, list[DataFile]],
         expired: list[Snapshot],
     ) -> Table:
-        """The table as it is then."""
+        """Commit the change; return the table that has it."""
         self._check_clock(topic, table)
         transaction = self._begun(
             topic, without_history(table, expired) if table is not None else None, change
@@ -345,7 +345,7 @@ class IcebergFollower:
         return restored
 
     def _check_clock(self, topic: Topic, table: Table | None) -> None:
-        """Raises UnavailableError where a commit of now would be earlier than the last one.
+        """Raise UnavailableError where a commit made now would be earlier than the last one.
 
         Also where this machine's clock is not the storage's. That is asked once in ten minutes, and
         at once after this machine's clock was set.

@@ -65,7 +65,7 @@ def shown_by(table: Table) -> Shown | None:
 
 
 def newest_of_ours(table: Table) -> Snapshot | None:
-    """The last one that says what it shows of Delta, whatever others have committed since."""
+    """Return the last snapshot that says what it shows of Delta; others may have come since."""
     ours = [one for one in table.metadata.snapshots if _said(one, VERSION_KEY).isdigit()]
     return max(ours, key=lambda one: one.sequence_number or 0, default=None)
 
@@ -98,14 +98,13 @@ def live_files(table: Table, directory: str) -> dict[str, list[DataFile]]:
 
 
 def superseded(table: Table, before_ms: int) -> list[Snapshot]:
-    """Snapshots that have been superseded before ``before_ms`` (since the epoch), oldest first.
+    """Return the snapshots superseded before ``before_ms`` (since the epoch), oldest first.
 
-    And those that are more than there may be. Not the current one, and none with a name of its own
-    (a branch, a tag).
+    And the oldest of more than ``MOST_SNAPSHOTS``. Not the current one, and none that a branch or a
+    tag names.
 
-    A snapshot was superseded when Delta's next version was committed, however late Iceberg came to
-    that: from then on vacuum counts, which deletes a file so long after the last version that has
-    it.
+    A snapshot is superseded when Delta's next version is committed, even if Iceberg follows later.
+    From then on vacuum counts the time after which it deletes a file.
     """
     named = {one.snapshot_id for one in table.metadata.refs.values()}
     ordered = sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0)

@@ -68,11 +68,11 @@ _FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-mill
 
 @dataclass(frozen=True, slots=True)
 class AvroProgram:
-    """``code`` is (n, 8) int64, ``entries`` the start of each version in it.
+    """Instructions. ``code`` is (n, 8) int64, ``entries`` the start of each version in it.
 
     ``paths[pc]`` is the field that an instruction belongs to; ``messages`` are the problems that
-    PROBLEM and others name by number (0 is none). ``side`` holds the enums' symbols. ``texts``: the
-    versions with records that become JSON text.
+    PROBLEM and others name by number (0: no problem). ``side`` holds the enums' symbols.
+    ``texts``: the versions with records that become JSON text.
     """
 
     code: npt.NDArray[np.int64]

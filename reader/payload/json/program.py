@@ -1,7 +1,7 @@
 """Record schemas to tables for the one loop of `kernel`.
 
-A node is (kind, slot, group, a, b, c, bytes, least); ``bytes`` are of an item of ARRAY or MAP in
-columns, ``least`` is the least value of INTEGER:
+A node is (kind, slot, group, a, b, c, bytes, least). ``bytes`` are of an item of ARRAY or MAP in
+columns. ``least`` is the least value of INTEGER:
 
 | kind | takes | a | b | c |
 | --- | --- | --- | --- | --- |
@@ -22,8 +22,8 @@ columns, ``least`` is the least value of INTEGER:
 Every kind takes null, and leaves take the other forms that `forms` reads. A kind of time is DATE,
 TIME, INSTANT or LOCAL, and NANOS more if the column counts nanoseconds.
 
-A member is (start of its name in ``names``, length, node, place, start of its key, length, place);
-the name is there in quotes, its `name_key` without, and 16 bytes follow the last. The places of an
+A member is (start of its name in ``names``, length, node, place, start of its key, length, place).
+In ``names`` the name has quotes, its `name_key` has none, and 16 bytes follow the last. The places of an
 object's members are their order by length and name: place i is the index of the i-th. A key that
 two members have is too long for any name.
 """  # noqa: E501
@@ -201,7 +201,10 @@ class _Compiler:
         return self.emit(OBJECT, path, out, first, len(children))
 
     def _name(self, text: str | None, name: str) -> tuple[int, int]:
-        """Where ``text`` is from now on; a name that JSON has to escape never occurs unescaped."""
+        """Keep ``text`` in ``names``; return its start and length.
+
+        A name that JSON has to escape never occurs unescaped: its length is one that no text has.
+        """
         if text is None or not _AS_IT_IS.fullmatch(name):
             return 0, _NEVER
         start, encoded = len(self.names), text.encode("utf-8", "replace")

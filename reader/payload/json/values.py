@@ -1,8 +1,8 @@
 """One JSON payload to column values, in Python: the reference, which `kernel` has to equal.
 
-Follows Jackson as Pulsar's JSONSchema configures it: fields that are null may be left out, bytes
-are base64, enums are names, a union has no wrapper, NaN and the infinities are strings. Whatever
-the columns would not reproduce is a problem: unknown fields, wrong types, numbers out of range or
+Follows Jackson as Pulsar's JSONSchema configures it. Fields that are null may be left out; a union
+has no wrapper. Bytes are base64, enums are names, NaN and the infinities are strings. What the
+columns would not reproduce is a problem: unknown fields, wrong types, numbers out of range or
 precision, duplicate keys.
 """
 
@@ -459,7 +459,7 @@ def shown(name: str) -> str:
 
 
 def _steps(value: Any) -> int:
-    """What reading ``value`` takes, without its members or items."""
+    """Return the steps that reading ``value`` takes, without its members or items."""
     if type(value) is str:
         return _VISIT + len(value)
     if type(value) is Number:

@@ -1,6 +1,6 @@
 """Values of one schema version in columns that an earlier version has given their type.
 
-A value that the column's type holds exactly is in the column, whatever version wrote it.
+A value that the column's type holds exactly is in the column, also if another version wrote it.
 `column_types.accepts` says between which kinds that is possible; each format checks the value.
 """
 
@@ -49,7 +49,7 @@ def read_as(node: Node, layout: Layout) -> Node:
     """Return the type by which the text of a number is read for the column ``layout``.
 
     It is the column's own type, because the text says the number exactly. A decimal of Kafka
-    Connect may be bytes instead, of which only its own type tells the scale.
+    Connect may be bytes instead, whose scale only its own type has.
     """
     if not isinstance(node, Fixed | Primitive):
         return node
