@@ -218,7 +218,7 @@ def _ask_until(
 
 def _held(admin: Admin, streams: Sequence[Stream]) -> bool:
     return all(
-        admin.subscriptions(partition)
+        "pulsar-lake" in admin.subscriptions(partition)
         for stream in streams
         for partition in admin.partitions(stream.topic)
     )

@@ -164,7 +164,8 @@ def test_each_message_once_while_ledgers_move(
         send(105, 107)
         assert followed.values(2) == _numbers(105, 107)
         assert followed.said == []
-        assert len(admin.subscriptions(part)) == 2  # the offloader's, and the one that watches
+        # The offloader's, and the one that watches.
+        wait_until("two subscriptions", lambda: len(admin.subscriptions(part)) == 2)
     _wait_for_subscriptions(admin, part, ["pulsar-lake"])
 
 

@@ -91,6 +91,7 @@ class World(Closing):
         }
         admin.set_schema_compatibility(namespace, "ALWAYS_COMPATIBLE")
         self.failures: dict[str, Exception] = {}
+        self._holds: set[str] = set()
 
     def close(self) -> None:
         self._opened.close()
@@ -151,6 +152,7 @@ class World(Closing):
         of: Change = unchanged,
     ) -> None:
         """Offload all sealed ledgers, without Spark."""
+        self._holds |= {of(config).offload.subscription for config in self.configs.values()}
         with ExitStack() as opened:
             offloaders = {}
             for name, config in self.configs.items():
@@ -173,7 +175,8 @@ class World(Closing):
 
         def forget(kind: Kind) -> None:
             for partition in self._admin.partitions(self.topic(kind)):
-                for name in self._admin.subscriptions(partition):
+                # Readers that have just ended may have theirs for a moment.
+                for name in self._holds.intersection(self._admin.subscriptions(partition)):
                     self._admin.delete_subscription(partition, name)
 
         self._note(self.each(self.kinds, forget))
