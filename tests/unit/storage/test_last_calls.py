@@ -73,3 +73,21 @@ late = Late()
     command = [sys.executable, "-c", program, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert "the interpreter ends" in done.stdout, done.stderr
+
+
+def test_a_scan_that_is_still_open_ends_before_the_interpreter() -> None:
+    """Its threads and connections cannot be ended by an interpreter that ends itself."""
+    program = """
+import sys
+from reader.scan.open_scans import OpenScan
+def batches():
+    try:
+        yield from "ab"
+    finally:
+        print("closed", "too late" if sys.is_finalizing() else "in time")
+kept = OpenScan(batches())
+next(kept)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "closed in time\n", done.stderr
