@@ -2,7 +2,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-# Two targets at once: `setup` compiles kernels while `lint` runs mypy.
+# Two targets at once: `lint`, of which mypy takes one core for half a minute, beside `setup` and
+# the tests.
 MAKEFLAGS += --no-builtin-rules -j2
 # Python keeps the bytecode of what it imports. A test run starts hundreds of Python processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -59,16 +60,19 @@ lint: .venv/.done  ## Lint, types and import contracts
 # processes than cores, because tests wait for servers and timeouts; `test-servers` has a Spark in
 # each. How long each test took is kept by target, in build/junit.
 PROCESSES := 3
-check test: PROCESSES := 4
-PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --junitxml=build/junit/$@.xml
+check-alone test-alone: PROCESSES := 4
+PYTEST = $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --junitxml=build/junit/$(@:-alone=).xml
 # A tenth of the examples of each Hypothesis test; `make test-nightly` tries them all.
 FEW := --hypothesis-profile=check
 
 # Sessions start without an archive of Spark's classes here: to make one takes longer than it saves.
-check test: export PULSAR_LAKE__SPARK__CLASS_ARCHIVE := false
+check-alone test-alone: export PULSAR_LAKE__SPARK__CLASS_ARCHIVE := false
 
 .PHONY: check
-check: setup lint  ## Lint, types, import contracts and unit tests: below 90 seconds
+check: lint check-alone  ## Lint, types, import contracts and unit tests: below 90 seconds
+
+.PHONY: check-alone
+check-alone: setup  ## The tests of `check`, without lint
 	$(PYTEST) $(FEW) -m "not servers and not nightly" tests/unit
 
 .PHONY: chromium
@@ -76,7 +80,10 @@ chromium:
 	@.ci/chromium
 
 .PHONY: test
-test: setup chromium lint  ## `check`, simulated histories, each kind of message and one journey a door: below 8 minutes
+test: lint test-alone  ## `check`, simulated histories, each kind of message and one journey a door: below 8 minutes
+
+.PHONY: test-alone
+test-alone: setup chromium  ## The tests of `test`, without lint
 	$(PYTEST) $(FEW) --one-spark -m "not servers and not nightly"
 
 .PHONY: test-servers

@@ -64,7 +64,8 @@ _USING_SHARED_JVMS = (
     "spark/test_lake",
     "spark/test_queries",
 )
-# Others that start JVMs: daemons with Spark, shells, Spark Connect, Ivy, Hadoop's shell, javac.
+# Others that start JVMs: daemons with Spark, shells, Spark Connect, Ivy, Hadoop's shell, javac, and
+# `java -version`.
 _STARTING_JVMS = (
     "clients",
     "iceberg",
@@ -73,6 +74,7 @@ _STARTING_JVMS = (
     "page",
     "scan",
     "spark",
+    "unit/check/test_commands",
     "unit/reader/test_column_names",
     "unit/spark/test_class_archive",
     "unit/spark/test_jars",

@@ -37,14 +37,15 @@ def _runs(target: str, markers: set[str]) -> bool:
 @pytest.mark.parametrize("nightly", [False, True])
 def test_each_test_is_run_by_one_target(servers: bool, nightly: bool) -> None:
     markers = {name for name, put in (("servers", servers), ("nightly", nightly)) if put}
-    targets = [name for name in ("test", "test-servers", "test-nightly") if _runs(name, markers)]
-    assert targets == ["test-nightly" if nightly else "test-servers" if servers else "test"]
+    names = ("test-alone", "test-servers", "test-nightly")
+    targets = [name for name in names if _runs(name, markers)]
+    assert targets == ["test-nightly" if nightly else "test-servers" if servers else "test-alone"]
 
 
 @pytest.mark.parametrize(
     ("target", "options", "behind"),
     [
-        ("test", " $(FEW) --one-spark", ""),
+        ("test-alone", " $(FEW) --one-spark", ""),
         ("test-servers", " $(FEW)", ""),
         ("test-nightly", "", " --ignore=tests/storages"),  # test-storages runs these
     ],
@@ -59,8 +60,13 @@ def test_ci_runs_all_but_what_is_nightly() -> None:
 
 
 def test_a_check_runs_what_a_test_runs_of_units() -> None:
-    recipe = (_ROOT / "Makefile").read_text()
-    assert '-m "not servers and not nightly" tests/unit\n' in recipe
+    assert '-m "not servers and not nightly" tests/unit\n' in _recipe("check-alone")
+
+
+@pytest.mark.parametrize("target", ["check", "test"])
+def test_lint_runs_beside_the_tests(target: str) -> None:
+    made_of = re.findall(rf"^{target}: (.*?)  ##", (_ROOT / "Makefile").read_text(), re.M)
+    assert made_of == [f"lint {target}-alone"]
 
 
 def test_the_table_of_durations(tmp_path: Path) -> None:
