@@ -212,10 +212,12 @@ def test_a_small_conversion_is_not_passed_over_for_ever() -> None:
     """A task that begins one pack (others are slow), and topics with larger ones all the time."""
     ended: list[str] = []
     size = 20 << 20
+    submitted = threading.Event()
 
     def run(
         context: None, conversions: Sequence[Conversion], *, pool: str
     ) -> list[ConversionOutcome]:
+        assert submitted.wait(60)
         found: list[list[ConvertedPack | None]] = [[None] * len(one.packs) for one in conversions]
         for task in share_out(conversions, 1, most=1):
             number, pack, _ = task[0]
@@ -231,6 +233,7 @@ def test_a_small_conversion_is_not_passed_over_for_ever() -> None:
     jobs = ConversionJobs(lambda: None, run, linger=0.2)
     large = [jobs.submit(conversion(f"t{n}", size, workers=RETRIES)) for n in range(2)]
     small = jobs.submit(conversion("small", 1, workers=RETRIES))
+    submitted.set()
     assert small.result(60) == (DONE,)
     assert [one.result(60) for one in large] == [(DONE,)] * 2
     assert ended.index("small") < 5
