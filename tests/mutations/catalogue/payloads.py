@@ -136,6 +136,6 @@ MUTATIONS = (
         "raw.update(zip(unread, payload.values(unread), strict=True))",
         "raw.update(zip(unread[1:], payload.values(unread[1:]), strict=True))",
         "a payload that cannot be read is NULL, and its bytes are in no column",
-        ("tests/unit/sources", "tests/unit/payload"),
+        ("tests/unit/sources/test_entry_rows.py",),
     ),
 )

@@ -156,6 +156,26 @@ def test_a_message_is_not_older_than_its_own_ledger() -> None:
     assert batch.select(["a", "b"]).to_pylist() == [first[0], second[0]]
 
 
+@pytest.mark.parametrize("compression", [0, 99])
+def test_the_bytes_of_each_payload_that_cannot_be_read_are_kept(compression: int) -> None:
+    """A number of another length; an entry in a compression that nobody knows is kept whole."""
+    schema = SchemaInfo(0, "INT32", "")
+    whole = entry(b"seven", compression=compression, schema_version=bytes(8))
+    stored = [
+        entry(b"one", schema_version=bytes(8)),
+        entry(bytes((0, 0, 0, 1)), schema_version=bytes(8)),
+        whole,
+        entry(b"three", schema_version=bytes(8)),
+    ]
+    columns = pa.schema([("value", pa.int32()), ("__rescued", pa.binary())])
+    form = RowFormat(payload_fields([schema]), (schema,), columns)
+    source = EntryRows(lambda _: MemoryEntries(PARTITION, {7: stored}), form)
+    [batch] = [one for one in source.read(split(7, 3), 0) if isinstance(one, pa.RecordBatch)]
+    assert batch.column("value").to_pylist() == [None, 1, None, None]
+    kept = [b"one", None, whole if compression else b"seven", b"three"]
+    assert batch.column("__rescued").to_pylist() == kept
+
+
 def test_a_larger_expanded_bytes_reads_what_compresses_very_well() -> None:
     """As a log of 48 MiB that ZSTD makes 5 kB of: the payload's bound rises with the entry's."""
     schema = SchemaInfo(0, "STRING", "")
