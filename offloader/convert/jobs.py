@@ -228,7 +228,8 @@ class ConversionJobs(Generic[ContextT]):
                     del one.waiting.left[: len(one.numbers)]
                 return job
             notified = not self._stopped and self._changed.wait(pause)
-            if not (notified or job):
+            # What came after the pause, before the lock was ours again, has told nobody.
+            if not (notified or job or self._waiting[workers]):
                 return []
 
     def _pause(self, job: Sequence[_Part]) -> float:

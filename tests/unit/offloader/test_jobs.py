@@ -435,6 +435,25 @@ def test_a_stop_ends_a_conversion_between_two_jobs() -> None:
     assert isinstance(large.exception(60), StoppedError)
 
 
+def test_what_comes_as_a_worker_ends_is_not_left_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pause is over, and it does not have the lock yet: it hears of nothing."""
+    monkeypatch.setattr("offloader.convert.jobs._IDLE_SECONDS", 0.01)
+    late: Queue[Future[tuple[ConvertedPack, ...]]] = Queue()
+
+    class Pauses(threading.Condition):
+        def wait(self, timeout: float | None = None) -> bool:
+            notified = super().wait(timeout)
+            if not notified and late.empty():
+                late.put(jobs.submit(conversion("late", 1, workers=RETRIES)))
+            return notified
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading, "Condition", Pauses)
+        jobs = ConversionJobs(lambda: None, _nothing)
+    assert jobs.submit(conversion("early", 1, workers=RETRIES)).result(60) == (DONE,)
+    assert late.get(timeout=60).result(60) == (DONE,)
+
+
 _LOOK = """
 import gc, json, sys, threading
 from offloader.convert.worker_daemon import preload
