@@ -34,7 +34,7 @@ __all__ = ["StoredAt", "check_storage"]
 
 _RACERS = 4
 _ROUNDS = 3
-_START_SECONDS = 10.0
+_START_SECONDS = 60.0
 _PROBE = b"Written by pulsar-lake check; may be deleted.\n"
 _SCRATCH = re.compile(r"~check-(\d+)-[0-9a-f]+")
 _LEFT_SECONDS = 3600

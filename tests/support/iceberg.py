@@ -34,7 +34,8 @@ IDENTIFIER = (TOPIC.tenant, TOPIC.namespace, TOPIC.name)
 
 def iceberg_config(kind: str, directory: Path, **settings: Any) -> IcebergConfig:
     """``kind``: "files", or "sql" with a database of its own in ``directory``."""
-    options = {"uri": f"sqlite:///{directory}/catalog.db"} if kind == "sql" else {}
+    # The timeout: how long one waits for another's transaction. It is not to end by chance.
+    options = {"uri": f"sqlite:///{directory}/catalog.db?timeout=60"} if kind == "sql" else {}
     return IcebergConfig.model_validate({"catalog": kind, "options": options, **settings})
 
 
@@ -109,7 +110,7 @@ def follow_all(followers: list[IcebergFollower]) -> None:
     failures: list[Exception] = []
 
     def run(one: IcebergFollower) -> None:
-        together.wait(30)
+        together.wait(60)
         try:
             one.follow(TOPIC)
         except Exception as error:  # noqa: BLE001 - compared below

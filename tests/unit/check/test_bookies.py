@@ -89,7 +89,7 @@ def asked(
         addresses or {},
         BookieAccess(),
         lambda _: None,
-        timeout=5,
+        timeout=120,
         through_broker=through_broker,
     )
 

@@ -45,7 +45,7 @@ def java(folder: Path, says: str, code: int = 0) -> str:
 def test_java(tmp_path: Path, says: str, code: int, state: str, text: str) -> None:
     home = java(tmp_path / "jdk", says, code)
     for environment in ({"JAVA_HOME": home, "PATH": ""}, {"PATH": f"{home}/bin"}):
-        found = check_java(environment, lambda _: None, seconds=30)
+        found = check_java(environment, lambda _: None, seconds=120)
         assert (found.state, text in found.text) == (state, True), found
         assert "secret" not in found.text
         assert ("install a Java runtime" in found.fix) is (state == "failed")
@@ -54,13 +54,13 @@ def test_java(tmp_path: Path, says: str, code: int, state: str, text: str) -> No
 def test_java_home_wins_as_it_does_for_spark(tmp_path: Path) -> None:
     good = java(tmp_path / "good", 'openjdk version "21"')
     environment = {"JAVA_HOME": str(tmp_path / "gone"), "PATH": f"{good}/bin"}
-    found = check_java(environment, lambda _: None, seconds=30)
+    found = check_java(environment, lambda _: None, seconds=120)
     assert found.state == "failed"
     assert "of JAVA_HOME, does not run: No such file or directory" in found.text
 
 
 def test_no_java() -> None:
-    found = check_java({"PATH": "/nowhere"}, lambda _: None, seconds=30)
+    found = check_java({"PATH": "/nowhere"}, lambda _: None, seconds=120)
     assert found.text == "there is no java on the PATH, and JAVA_HOME is not set"
 
 

@@ -56,3 +56,17 @@ def test_a_place_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match=r"^cannot write to .*/file/lake: ") as error:
         check_storage(storage(tmp_path / "file" / "lake"), lambda _: None)
     assert "check storage.uri" in str(error.value.hint)
+
+
+def test_the_place_is_named_before_it_is_waited_for() -> None:
+    class Said(Exception):  # noqa: N818
+        pass
+
+    def waiting(text: str) -> None:
+        raise Said(text)
+
+    options = {"endpoint_url": "http://127.0.0.1:1", "allow_http": "true", "region": "r"}
+    options |= {"access_key_id": "k", "secret_access_key": "s"}
+    made = open_storage(StorageConfig(uri="s3://lake/x", options=options))
+    with pytest.raises(Said, match=r"^s3://lake/x at http://127\.0\.0\.1:1$"):
+        check_storage(made, waiting)
