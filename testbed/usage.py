@@ -8,7 +8,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["PeakMemory", "bytes_read", "cpu_seconds", "descendants", "process_seconds"]
+__all__ = [
+    "PeakMemory",
+    "bytes_read",
+    "cpu_seconds",
+    "descendants",
+    "peak_bytes",
+    "process_seconds",
+]
 
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -33,6 +40,17 @@ def bytes_read(pid: int) -> int:
     """What the process has asked read() for so far, out of the page cache too."""
     fields = dict(line.split(": ") for line in _read(pid, "io").splitlines())
     return int(fields["rchar"])
+
+
+def peak_bytes(pid: int) -> int:
+    """The largest resident memory that the process has had; 0 once it is gone.
+
+    ``getrusage`` gives at least what its parent had when it started it.
+    """
+    for line in _read(pid, "status").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def descendants(root: int) -> list[int]:
@@ -76,7 +94,7 @@ class PeakMemory:
         while True:
             for pid in descendants(self._root):
                 if self._word in _read(pid, "cmdline"):
-                    self.of[pid] = max(self.of.get(pid, 0), _peak(pid))
+                    self.of[pid] = max(self.of.get(pid, 0), peak_bytes(pid))
             if self._over.is_set():
                 return
             time.sleep(self._INTERVAL)
@@ -90,13 +108,6 @@ def _stat(pid: int) -> list[str]:
     """The fields of /proc/PID/stat after the command's name; zeros once it is gone."""
     text = _read(pid, "stat")
     return text.rpartition(")")[2].split() if text else ["0"] * 20
-
-
-def _peak(pid: int) -> int:
-    for line in _read(pid, "status").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def _read(pid: int, name: str) -> str:

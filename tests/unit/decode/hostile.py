@@ -6,7 +6,7 @@ ordinary entry takes, and the number of rows and of those that are rescued.
 
 from __future__ import annotations
 
-import resource
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +18,7 @@ from reader.model import EntryBlock, Partition, SchemaInfo, Topic
 from reader.model.columns import METADATA
 from reader.payload import payload_fields
 from reader.sources.rows import RowBuilder, RowFormat
+from testbed.usage import peak_bytes
 from tests.unit.decode.entries import compress, entry, metadata, single
 from tests.unit.decode.test_decryption import RSA, for_rsa, pem, sealed_entry
 
@@ -108,7 +109,7 @@ def read(raw: bytes, keys: Mapping[str, bytes]) -> tuple[int, int]:
 
 
 def peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return peak_bytes(os.getpid()) >> 20
 
 
 def main() -> None:

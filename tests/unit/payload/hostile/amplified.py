@@ -7,7 +7,7 @@ many bytes the process's peak of memory has risen since the first.
 from __future__ import annotations
 
 import json
-import resource
+import os
 import sys
 from collections.abc import Callable
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload import PayloadDecoder
+from testbed.usage import peak_bytes
 from tests.unit.payload.cases import Given, decoder
 from tests.unit.payload.protobuf_cases import native, proto_file, sized
 
@@ -146,15 +147,12 @@ def main(names: list[str]) -> None:
         schema, payloads = CASES[name]()
         made = decoder(schema)
         decode_all(made, [payload[:100] for payload in payloads[:2]])
-        before = before or _peak()
+        before = before or peak_bytes(os.getpid())
         calls, size, problems = decode_all(made, payloads)
+        peak = peak_bytes(os.getpid()) - before
         print(json.dumps({"name": name, "payload": sum(map(len, payloads)), "columns": size,
-                          "peak": _peak() - before, "calls": calls, "problems": problems,
+                          "peak": peak, "calls": calls, "problems": problems,
                           "messages": len(payloads)}))  # fmt: skip
-
-
-def _peak() -> int:
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 if __name__ == "__main__":
