@@ -82,7 +82,7 @@ class _Slow:
 
     def wrap_socket(self, sock: socket.socket, *, server_hostname: str) -> ssl.SSLSocket:
         opened = self._context.wrap_socket(sock, server_hostname=server_hostname)
-        assert self._hung_up.wait(30)
+        assert self._hung_up.wait(60)
         return opened
 
 

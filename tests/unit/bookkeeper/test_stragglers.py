@@ -52,7 +52,7 @@ def test_what_is_late_is_asked_elsewhere_and_the_late_answer_is_dropped() -> Non
         scripts[0] = late(scripts[0], lambda entry: entry > 200, gate)
         made = [stack.enter_context(FakeBookie(script)) for script in scripts]
         addresses = {str(n): bookie.address for n, bookie in enumerate(made)}
-        client = stack.enter_context(BookKeeperClient(addresses=addresses, timeout=15.0))
+        client = stack.enter_context(BookKeeperClient(addresses=addresses, timeout=60.0))
         blocks = client.read(ledger, 0, 599, block_bytes=20_000)
         found = [next(blocks)]
         while found[-1].entry_ids[-1] < 400:
@@ -79,18 +79,18 @@ def test_a_whole_range_that_is_late_is_asked_elsewhere(begins: int, trickles: bo
         while trickles and at < len(whole) - 1 and not gate.wait(0.01):
             yield whole[at : at + 1]
             at += 1
-        gate.wait(60)
+        gate.wait(200)
         yield whole[at:]
 
     with (
         FakeBookie(single(stores[0]), slow) as one,
         FakeBookie(single(stores[1]), batch(stores[1])) as two,
-        BookKeeperClient(addresses={"0": one.address, "1": two.address}, timeout=60.0) as client,
+        BookKeeperClient(addresses={"0": one.address, "1": two.address}, timeout=240.0) as client,
     ):
         begun = time.monotonic()
         blocks = client.read(ledger, 0, 299, block_bytes=3000)
         assert entries_of(blocks) == expected((ledger, 0, 299))
-        assert time.monotonic() - begun < 28, "late after half of the timeout at most"
+        assert time.monotonic() - begun < 110, "late after half of the timeout at most"
         assert one.asked == two.asked == [], "it was read by the range all the same"
         assert client.pool.is_fine("0"), "late is not failed"
         assert not client.pool.is_well("0")
@@ -118,11 +118,11 @@ def test_a_bookie_that_stalls_within_a_frame_or_a_record_of_tls(
         ]
         addresses = {str(n): bookie.address for n, bookie in enumerate(made)}
         addresses["0"] = stack.enter_context(Stalling(addresses["0"], 5000)).address
-        client = stack.enter_context(BookKeeperClient(addresses=addresses, timeout=60.0))
+        client = stack.enter_context(BookKeeperClient(addresses=addresses, timeout=240.0))
         begun = time.monotonic()
         blocks = client.read(ledger, 0, 2999, block_bytes=60_000)
         assert entries_of(blocks) == expected((ledger, 0, 2999))
-        assert time.monotonic() - begun < 28
+        assert time.monotonic() - begun < 110
         assert all(map(client.pool.is_fine, addresses)), "late is not failed"
 
 
@@ -146,8 +146,8 @@ def test_a_range_that_arrives_slowly_is_waited_for_where_nobody_else_has_it() ->
     ledger = ledger_of(7, 1200, ((0, ("0",)),), 1)
     store = stored_by([ledger])[0]
     with (
-        FakeBookie(single(store), slowly(store, 10, 0.25)) as one,
-        BookKeeperClient(addresses={"0": one.address}, timeout=2.0) as client,
+        FakeBookie(single(store), slowly(store, 10, 0.75)) as one,
+        BookKeeperClient(addresses={"0": one.address}, timeout=6.0) as client,
     ):
         assert entries_of(client.read(ledger, 0, 1199)) == expected((ledger, 0, 1199))
         assert (len(one.batches), one.asked) == (1, [])
@@ -158,11 +158,11 @@ def test_a_bookie_that_trickles_is_as_good_as_silent() -> None:
     store = stored_by([ledger])[0]
     with (
         FakeBookie(single(store), slowly(store, 4000, 0.05)) as one,
-        BookKeeperClient(addresses={"0": one.address}, timeout=2.0) as client,
+        BookKeeperClient(addresses={"0": one.address}, timeout=6.0) as client,
     ):
         begun = time.monotonic()
         assert entries_of(client.read(ledger, 0, 29)) == expected((ledger, 0, 29))
-        assert time.monotonic() - begun < 40, "the whole range would take two minutes"
+        assert time.monotonic() - begun < 100, "the whole range would take two minutes"
         assert len(one.asked) == 30, "it was asked for each entry by itself"
 
 
@@ -173,7 +173,7 @@ def test_where_there_is_no_other_replica_what_is_late_is_waited_for() -> None:
     with (
         FakeBookie(late(single(stores[0]), lambda entry: entry == 10, gate)) as one,
         FakeBookie(single(stores[1])) as two,
-        BookKeeperClient(addresses={"0": one.address, "1": two.address}) as client,
+        BookKeeperClient(addresses={"0": one.address, "1": two.address}, timeout=60.0) as client,
     ):
         threading.Timer(0.6, gate.set).start()
         assert entries_of(client.read(ledger, 0, 29)) == expected((ledger, 0, 29))
@@ -191,7 +191,7 @@ def test_a_late_replica_that_lacks_the_entry_counts_as_one_that_lacks_it() -> No
         scripts[2] = late(scripts[2], lambda entry: entry == 4, gate)
         made = [stack.enter_context(FakeBookie(script)) for script in scripts]
         addresses = {str(n): bookie.address for n, bookie in enumerate(made)}
-        client = stack.enter_context(BookKeeperClient(addresses=addresses))
+        client = stack.enter_context(BookKeeperClient(addresses=addresses, timeout=60.0))
         threading.Timer(0.6, gate.set).start()
         with pytest.raises(CorruptError, match="7:4 is lost"):
             list(client.read(ledger, 0, 5))

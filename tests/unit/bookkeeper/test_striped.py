@@ -136,7 +136,7 @@ def test_any_ranges_come_whole_and_in_order_whatever_one_bookie_does(
                 script, several = faulty(kind, number, script, several)
             bookie = stack.enter_context(FakeBookie(script, several))
             addresses[str(number)] = bookie.address
-        with BookKeeperClient(addresses=addresses, timeout=10.0) as client:
+        with BookKeeperClient(addresses=addresses, timeout=30.0) as client:
             found = entries_of(client.read_ranges(ranges, block_bytes=block_bytes))
             assert found == expected(*ranges)
             # What it kept of the first run does no harm to the next.
@@ -203,7 +203,7 @@ def test_small_ledgers_are_asked_for_together() -> None:
     with ExitStack() as stack:
         all_of_them = [stack.enter_context(FakeBookie(one(s), several(s))) for s in stores]
         addresses = {str(n): bookie.address for n, bookie in enumerate(all_of_them)}
-        client = stack.enter_context(BookKeeperClient(addresses=addresses))
+        client = stack.enter_context(BookKeeperClient(addresses=addresses, timeout=30.0))
         ranges = [(ledger, 0, 0) for ledger in made]
         assert entries_of(client.read_ranges(iter(ranges))) == expected(*ranges)
         assert enough.is_set()
@@ -227,7 +227,7 @@ def test_an_error_comes_after_the_blocks_of_the_ranges_before_it(striped: bool) 
     with ExitStack() as stack:
         all_of_them = [stack.enter_context(FakeBookie(unknown(s), batch(s))) for s in stores]
         addresses = {str(n): bookie.address for n, bookie in enumerate(all_of_them)}
-        client = stack.enter_context(BookKeeperClient(addresses=addresses))
+        client = stack.enter_context(BookKeeperClient(addresses=addresses, timeout=30.0))
         found = []
         with pytest.raises(NotFoundError, match="no replica has ledger 2"):
             for block in client.read_ranges((ledger, 0, 4) for ledger in made):
@@ -246,7 +246,7 @@ def test_what_is_wrong_with_the_ranges_comes_in_its_turn_too() -> None:
         raise UnavailableError("the list of ledgers ends here")
 
     with bookies(stored_by([ledger])) as (_, addresses):
-        with BookKeeperClient(addresses=addresses) as client:
+        with BookKeeperClient(addresses=addresses, timeout=30.0) as client:
             for ranges, error in (
                 (ends(), UnavailableError),
                 (iter([(ledger, 0, 4), (unread, 0, 4)]), UnsupportedError),
@@ -267,7 +267,7 @@ def test_entries_that_grow_do_not_grow_the_blocks_without_end() -> None:
         for bookie in ledger.replicas(entry):
             stores[int(bookie)][7, entry] = stored(7, entry, body)
     with bookies(stores) as (_, addresses):
-        with BookKeeperClient(addresses=addresses) as client:
+        with BookKeeperClient(addresses=addresses, timeout=30.0) as client:
             blocks = list(client.read(ledger, 0, count - 1, block_bytes=400_000))
     found = [
         block.arena[at : at + size].tobytes()
@@ -284,7 +284,7 @@ def test_what_a_bookie_answers_for_others_is_not_taken(
     steps: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The others wait a second at most.
-    monkeypatch.setattr("reader.bookkeeper.pool.LATE_SECONDS", 4.0)
+    monkeypatch.setattr("reader.bookkeeper.pool.LATE_SECONDS", 8.0)
     ledger = ledger_of(7, 600)
     stores = stored_by([ledger])
     first, rest = threading.Event(), [single(one) for one in stores]
@@ -310,6 +310,6 @@ def test_what_a_bookie_answers_for_others_is_not_taken(
     with ExitStack() as stack:
         made = [stack.enter_context(FakeBookie(one)) for one in scripts]
         addresses = {str(n): bookie.address for n, bookie in enumerate(made)}
-        with BookKeeperClient(addresses=addresses, timeout=10.0) as client:
+        with BookKeeperClient(addresses=addresses, timeout=30.0) as client:
             assert entries_of(client.read(ledger, 0, 599)) == expected((ledger, 0, 599))
             assert all(client.pool.is_well(one) for one in addresses if one != "1")
