@@ -52,7 +52,7 @@ class LiveProducer:
     ) -> None:
         self._stopped = True
         self._hurry.set()
-        self._thread.join(timeout=30)
+        self._thread.join(timeout=60)
 
     @property
     def running(self) -> bool:

@@ -171,7 +171,7 @@ class Run:
         """However the test went, nothing of it goes on."""
         if self.running:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
 
     def code(self, timeout: float = 420) -> int:
         """The exit code, once it is over; -9 for a process that was killed."""
@@ -181,7 +181,7 @@ class Run:
             self._process.kill()
             raise AssertionError(f"still running:\n{self.err}") from None
         for reader in self._readers:
-            reader.join(10)
+            reader.join(60)
         return found
 
 

@@ -141,7 +141,8 @@ class StreamProgram:
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """``started`` and ``batch`` of a query; ``error``: where it is ``ours``, its class."""
-        lines = (line for line in self.log.splitlines() if line.startswith('{"event": '))
+        whole, _, _ = self.log.rpartition("\n")  # the last may be on its way
+        lines = (line for line in whole.splitlines() if line.startswith('{"event": '))
         found: list[dict[str, Any]] = list(map(json.loads, lines))
         return [one for one in found if one["event"] == kind]
 

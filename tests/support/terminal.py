@@ -83,7 +83,7 @@ class Terminal:
             if left <= 0 or not self._read(left):
                 raise AssertionError(f"no {pattern!r} in: …{fresh[-3000:]!r}")
 
-    def end(self, seconds: float = 30) -> int:
+    def end(self, seconds: float = 120) -> int:
         """Wait until it ends by itself; its exit code."""
         deadline = time.monotonic() + seconds
         while self._read(deadline - time.monotonic()):
@@ -120,7 +120,7 @@ class Terminal:
         if self._ours >= 0:
             self.hang_up()
         try:
-            self.process.wait(20)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(20)
+            self.process.wait(60)

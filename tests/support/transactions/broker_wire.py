@@ -69,13 +69,14 @@ class Outcome:
 class BrokerWire:
     """``closed``: producers that the broker has closed; ``over``: set when the connection ends."""
 
-    def __init__(self, service_url: str, timeout: float = 20) -> None:
+    def __init__(self, service_url: str, timeout: float = 60) -> None:
         address = urlparse(service_url)
         self._timeout = timeout
         self._socket = socket.create_connection((address.hostname or "", address.port or 6650))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
+        self._writing = threading.Lock()
         self._answers: dict[int, tuple[int, Fields]] = {}
         self._outcomes: dict[int, list[Outcome]] = {}
         self.closed: list[int] = []
@@ -244,7 +245,9 @@ class BrokerWire:
     def _command(self, kind: int, *given: tuple[int, Any], extra: bytes = b"") -> None:
         command = encoded((1, kind), (kind, encoded(*given)))
         size = 4 + len(command) + len(extra)
-        self._socket.sendall(struct.pack(">II", size, len(command)) + command + extra)
+        frame = struct.pack(">II", size, len(command)) + command + extra
+        with self._writing:  # a pong comes from another thread
+            self._socket.sendall(frame)
 
     def _wait(self, what: str, ready: Callable[[], object]) -> None:
         with self._changed:

@@ -148,6 +148,6 @@ def test_a_mutation_is_in_the_copy_alone(tmp_path: Path) -> None:
     copy = tmp_path / "tree" / "double.py"
     with tree.with_mutation(mutation):
         assert "number * 3" in copy.read_text()
-        found = tree.run(mutation.tests, 60)
+        found = tree.run(mutation.tests, 240)
     assert found.found_by == "tests/test_double.py::test_double"
     assert (root / "double.py").read_text() == copy.read_text() == before
