@@ -1,14 +1,15 @@
-"""`serving`: an HTTP server of a test's own, in a thread, for one block."""
+"""`serving`: an HTTP server of a test's own, in a thread, for one block; or nobody at a port."""
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import HTTPServer
 from typing import TypeVar
 
-__all__ = ["serving"]
+__all__ = ["refusing_port", "serving"]
 
 S = TypeVar("S", bound=HTTPServer)
 
@@ -30,3 +31,11 @@ def serving(server: S) -> Iterator[S]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def refusing_port() -> Iterator[int]:
+    """A port of loopback that refuses connections until the block ends: nobody else gets it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]

@@ -53,6 +53,14 @@ class Session:
     def error(self, request: int, code: int, text: str = "no") -> None:
         self.send(framed(Command.ERROR, encoded((1, request), (2, code), (3, text))))
 
+    def wait_closed(self) -> None:
+        """Until the client has closed it."""
+        for _ in range(6000):
+            if self.closed:
+                return
+            threading.Event().wait(0.01)
+        raise AssertionError("the connection is still open")
+
     def close_consumer(self, consumer: int, url: str | None = None) -> None:
         self.next.pop(consumer, None)
         self.send(framed(Command.CLOSE_CONSUMER, encoded((1, consumer), (2, -1), (3, url))))
@@ -69,6 +77,7 @@ class Session:
                 reaction = self.broker.reactions.get(kind, REACTIONS.get(kind))
                 if reaction is not None:
                     reaction(self, command.message(kind))
+                self.broker.done.append(kind)
         self.closed = True
         self.connection.close()
 
@@ -159,8 +168,8 @@ class FakeBroker(Closing):
 
     ``before_message`` is called before each MESSAGE. ``counts``: messages of an entry, if not one.
     ``last``: what it answers as the last message. ``hidden``: entries that it acknowledges itself.
-    ``heard``: the commands that came; ``connects``: what each CONNECT said; ``subscriptions``:
-    where each began. ``tls``: with TLS.
+    ``heard``: the commands that came; ``done``: those it is done with; ``connects``: what each
+    CONNECT said; ``subscriptions``: where each began. ``tls``: with TLS.
     """
 
     def __init__(
@@ -177,6 +186,7 @@ class FakeBroker(Closing):
         self.before_message: Callable[[Session, int, At], None] | None = None
         self.counts: dict[At, int] = {}
         self.heard: list[Command] = []
+        self.done: list[Command] = []
         self.connects: list[Fields] = []
         self.subscriptions: list[At] = []
         self.sessions: list[Session] = []

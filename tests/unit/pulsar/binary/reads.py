@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from reader.config import PulsarConfig
 from reader.model import Partition
 from reader.pulsar.binary import BrokerClient, Publisher
-from tests.unit.pulsar.binary.fake_broker import entry
+from reader.pulsar.binary.broker_connection import BrokerConnection
+from reader.pulsar.binary.commands import Command
+from tests.unit.pulsar.binary.fake_broker import FakeBroker, entry
 
-__all__ = ["ALL", "ENTRIES", "LEDGER", "PARTITION", "Time", "client_of", "publisher_of", "read"]
+__all__ = [
+    "ALL",
+    "ENTRIES",
+    "LEDGER",
+    "PARTITION",
+    "Passing",
+    "Time",
+    "client_of",
+    "idle",
+    "publisher_of",
+    "read",
+]
 
 PARTITION = Partition.parse("persistent://public/default/orders-partition-3")
 LEDGER = 7
@@ -35,8 +52,39 @@ class Time:
         return self.now - self._began
 
 
+class Passing(Time):
+    """A clock that each look moves by ``step``, as long as ``goes`` says so.
+
+    What a broker does in its threads takes no time by it: a busy machine changes no outcome.
+    """
+
+    def __init__(self, step: float, goes: Callable[[], bool]) -> None:
+        super().__init__()
+        self._step = step
+        self._goes = goes
+
+    def clock(self) -> float:
+        if self._goes():
+            self.now += self._step
+        return self.now
+
+
+def idle(broker: FakeBroker, patch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """Whether the broker is done with all that clients have asked it from now on, but SEND."""
+    sent = 0
+    send = BrokerConnection.send
+
+    def counted(connection: BrokerConnection, data: bytes) -> None:
+        nonlocal sent
+        sent += 1
+        send(connection, data)
+
+    patch.setattr(BrokerConnection, "send", counted)
+    return lambda: sum(one is not Command.SEND for one in broker.done) == sent
+
+
 def client_of(
-    url: str, timeout: str = "30s", *, time: Time | None = None, **more: object
+    url: str, timeout: str = "120s", *, time: Time | None = None, **more: object
 ) -> BrokerClient:
     config = PulsarConfig.model_validate({"service_url": url, "timeout": timeout, **more})
     if time is None:
@@ -45,7 +93,7 @@ def client_of(
 
 
 def publisher_of(
-    url: str, timeout: str = "30s", *, time: Time | None = None, **more: object
+    url: str, timeout: str = "120s", *, time: Time | None = None, **more: object
 ) -> Publisher:
     config = PulsarConfig.model_validate({"service_url": url, "timeout": timeout, **more})
     if time is None:

@@ -23,6 +23,7 @@ from reader.model import Position
 from reader.pulsar.binary import OutgoingEntry, Producer, Publisher
 from reader.pulsar.binary.commands import Command, framed
 from reader.wire import Fields, encoded
+from testbed.admin import wait_until
 from testbed.security import Authority
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, Session
 from tests.unit.pulsar.binary.fake_topic import (
@@ -33,7 +34,7 @@ from tests.unit.pulsar.binary.fake_topic import (
     receipt,
     send_error,
 )
-from tests.unit.pulsar.binary.reads import PARTITION, Time, publisher_of
+from tests.unit.pulsar.binary.reads import PARTITION, Passing, Time, idle, publisher_of
 
 
 @pytest.fixture
@@ -296,11 +297,7 @@ def test_behind_a_refused_entry_nothing_is_stored(
         with pytest.raises(UnavailableError):
             for sequence in range(4, 2000):
                 producer.send(entry(sequence))
-        for _ in range(3000):
-            if broker.sessions[-1].closed:
-                break
-            Event().wait(0.01)
-        assert broker.sessions[-1].closed
+        broker.sessions[-1].wait_closed()
         assert topic.ids() == [0, 1, 2]
         producer.close()
     assert Command.CLOSE_PRODUCER not in broker.heard
@@ -379,7 +376,8 @@ def test_an_answer_to_something_else(broker: FakeBroker, topic: FakeTopic) -> No
 def test_a_silent_broker(broker: FakeBroker, topic: FakeTopic) -> None:
     topic.before = lambda session, sent: False
     broker.reactions[Command.PING] = lambda session, body: None
-    with publisher_of(broker.url, "4s") as publisher:
+    clock = Passing(0.5, lambda: bool(topic.came))
+    with publisher_of(broker.url, "4s", time=clock) as publisher:
         producer = opened(publisher)
         producer.send(entry(0))
         with pytest.raises(UnavailableError, match="not even the answer to a PING"):
@@ -387,15 +385,19 @@ def test_a_silent_broker(broker: FakeBroker, topic: FakeTopic) -> None:
         assert producer.connection.broken
 
 
-def test_a_broker_that_lives_and_stores_nothing(broker: FakeBroker, topic: FakeTopic) -> None:
+def test_a_broker_that_lives_and_stores_nothing(
+    broker: FakeBroker, topic: FakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
     topic.before = lambda session, sent: False
-    with publisher_of(broker.url, "1500ms") as publisher:
+    clock = Passing(0.04, idle(broker, monkeypatch))
+    with publisher_of(broker.url, "600ms", time=clock) as publisher:
         producer = opened(publisher)
         producer.send(entry(0))
         with pytest.raises(UnavailableError, match="stores nothing of what is sent"):
             producer.flush()
         assert broker.heard.count(Command.PING) >= 4
         # The name is free: a broker has it as long as the connection that has it.
+        broker.sessions[-1].wait_closed()
         topic.before = lambda session, sent: True
         again = opened(publisher)
         again.send(entry(0))
@@ -408,11 +410,14 @@ def test_slow_receipts_are_no_failure(broker: FakeBroker, topic: FakeTopic) -> N
     clock = Time()
 
     def slow(session: Session, sent: Sent) -> bool:
+        wait_until(
+            "the one before is taken", lambda: producer.stored == len(topic.stored), 60, 0.01
+        )
         clock.now += 4
         return True
 
     topic.before = slow
-    with publisher_of(broker.url, "5s", time=clock) as publisher:
+    with publisher_of(broker.url, "10s", time=clock) as publisher:
         producer = opened(publisher)
         for sequence in range(11):
             producer.send(entry(sequence))
@@ -443,8 +448,8 @@ def test_pings_are_answered_while_it_waits(broker: FakeBroker, topic: FakeTopic)
 
 def test_a_broker_that_reads_nothing(broker: FakeBroker, topic: FakeTopic) -> None:
     stop = Event()
-    topic.before = lambda session, sent: stop.wait(20)
-    with publisher_of(broker.url, "2s") as publisher:
+    topic.before = lambda session, sent: stop.wait(60)
+    with publisher_of(broker.url, "2s", time=Time()) as publisher:
         producer = opened(publisher)
         with pytest.raises(UnavailableError):
             for sequence in range(8):
@@ -476,9 +481,7 @@ def test_with_tls(tmp_path: Path) -> None:
             session.send(framed(Command.LOOKUP_RESPONSE, encoded(*answer)))
 
         broker.reactions[Command.LOOKUP] = looked_up
-        with publisher_of(
-            broker.url, "10s", tls_trust_certs_file=str(authority.certificate)
-        ) as publisher:
+        with publisher_of(broker.url, tls_trust_certs_file=str(authority.certificate)) as publisher:
             producer = opened(publisher)
             sizes = [0, 1, 100, 17_000, (1 << 20) - 200, 1 << 20, 3_333_333, 5 << 19, 0, 7]
             payloads = [bytes([number]) * size for number, size in enumerate(sizes)]

@@ -15,6 +15,8 @@ from reader.errors import (
 from reader.model import Position
 from reader.pulsar.binary.commands import Command, framed
 from reader.wire import Fields, encoded
+from testbed.admin import wait_until
+from testbed.serving import refusing_port
 from tests.unit.pulsar.binary.fake_broker import (
     FakeBroker,
     Reaction,
@@ -69,42 +71,40 @@ def test_through_a_proxy(broker: FakeBroker) -> None:
 
 
 def test_the_second_host_where_the_first_is_down(broker: FakeBroker) -> None:
-    with FakeBroker() as gone:
-        pass
-    with client_of(f"pulsar://127.0.0.1:{gone.port},127.0.0.1:{broker.port}") as client:
-        assert read(client) == ALL
+    with refusing_port() as down:
+        with client_of(f"pulsar://127.0.0.1:{down},127.0.0.1:{broker.port}") as client:
+            assert read(client) == ALL
 
 
-def not_ready(session: Session, body: Fields) -> None:
-    session.error(body.number(2), 6, "not ready")
-
-
-def no_answer(session: Session, body: Fields) -> None:
-    pass
-
-
-@pytest.mark.parametrize("reaction", [not_ready, no_answer, None])
+@pytest.mark.parametrize("what", ["not ready", "no answer", "a broker that is down"])
 def test_the_second_host_where_the_first_does_not_find_the_topic(
-    broker: FakeBroker, reaction: Reaction | None
+    broker: FakeBroker, what: str
 ) -> None:
-    """None: it sends us to a broker that is down."""
-    with FakeBroker() as gone:
-        pass
-    with FakeBroker() as first:
-        first.reactions[Command.LOOKUP] = reaction or located(gone.url, redirect=True)
+    time = Time()
+
+    def answer(session: Session, body: Fields) -> None:
+        match what:
+            case "not ready":
+                session.error(body.number(2), 6, what)
+            case "no answer":
+                time.now += 2  # the first host's half
+            case _:
+                located(f"pulsar://127.0.0.1:{down}", redirect=True)(session, body)
+
+    with refusing_port() as down, FakeBroker() as first:
+        first.reactions[Command.LOOKUP] = answer
         both = f"pulsar://127.0.0.1:{first.port},127.0.0.1:{broker.port}"
-        with client_of(both, "4s") as client:
+        with client_of(both, "4s", time=time) as client:
             assert read(client) == ALL
             client.last_position(PARTITION)
         assert first.heard.count(Command.LOOKUP) == 1, "the one that answered is asked first"
 
 
 def test_no_broker_at_all() -> None:
-    with FakeBroker() as gone:
-        pass
-    with client_of(gone.url, "2s", time=Time()) as client:
-        with pytest.raises(UnavailableError, match="refused"):
-            read(client)
+    with refusing_port() as down:
+        with client_of(f"pulsar://127.0.0.1:{down}", "2s", time=Time()) as client:
+            with pytest.raises(UnavailableError, match="refused"):
+                read(client)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +172,7 @@ def test_a_token_and_a_challenge(broker: FakeBroker, tmp_path: Path) -> None:
         assert client.last_position(PARTITION) == Position(LEDGER, 299)
         path.write_text("second")
         assert read(client, 0, 50) == ALL[:51]
+        wait_until("the answer to the last challenge", lambda: len(said) == 3)
     assert (broker.connects[0].text(5), broker.connects[0].data(3)) == ("token", b"first")
     assert said[0] == ("token", b"first")
     assert said[-1] == ("token", b"second")
