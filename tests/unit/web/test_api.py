@@ -69,12 +69,12 @@ def test_a_request_with_progress_and_a_result() -> None:
 
         async def wait_and_go() -> httpx.Response:
             async with world.client() as client:
-                waiting = asyncio.create_task(client.get(f"{url}?wait=30"))
+                waiting = asyncio.create_task(client.get(f"{url}?wait=60"))
                 await client.get(url)
                 assert not waiting.done()
                 go.set()
-                # It waits for the end, and no longer: not for all of the 30 s.
-                return await asyncio.wait_for(waiting, 20)
+                # It waits for the end, and no longer: not for all of the 60 s.
+                return await asyncio.wait_for(waiting, 55)
 
         after = world.run(wait_and_go()).json()
         assert after["state"] == "done"
@@ -144,7 +144,7 @@ def test_a_request_that_fails() -> None:
     world.work = work
     with world.running():
         [made] = world.ask(("POST", OFFLOAD), **BEARER)
-        found = world.get(made.json()["url"] + "?wait=20").json()
+        found = world.get(made.json()["url"] + "?wait=60").json()
         assert (found["state"], found["error"]) == ("failed", "<b>no</b> bookie (start one)")
         row = settled(world, "/api/topics")["topics"][0]
         assert row["failures"] >= 1
@@ -452,7 +452,7 @@ def test_whoever_looked_all_are_shown_the_same() -> None:
         for found in (page, rows[str(ORDERS)]):
             assert found["observed_at"] >= began
             assert (found["lag"]["ledgers"], found["lag"]["bytes"]) == (3, 500)
-            assert found["lag"]["seconds"] == pytest.approx(70, abs=20)
+            assert found["lag"]["seconds"] == pytest.approx(70, abs=60)
         [part] = page["partitions"]
         assert (part["lag_ledgers"], part["lag_bytes"]) == (3, 500)
         assert part["lag_seconds"] == page["lag"]["seconds"]
@@ -460,7 +460,7 @@ def test_whoever_looked_all_are_shown_the_same() -> None:
         assert 'pulsar_lake_topic_lag_bytes{topic="shop/live/orders"} 500.0' in metrics
         assert "pulsar_lake_lag_ledgers 5.0" in metrics, "the other one's are as they were"
         [age] = re.findall(r"^pulsar_lake_lag_age_seconds (\S+)$", metrics, re.MULTILINE)
-        assert 0 < float(age) < 20
+        assert 0 < float(age) < 60
         assert rows[str(BILLS)]["observed_at"] < began
 
 

@@ -22,7 +22,7 @@ class Server:
     def wait_for(self, asked: int) -> bool:
         """Until so many have asked."""
         with self._changed:
-            return self._changed.wait_for(lambda: self.asked >= asked, 20)
+            return self._changed.wait_for(lambda: self.asked >= asked, 60)
 
     def __call__(self) -> int:
         with self._changed:

@@ -155,7 +155,7 @@ class World:
         thread.start()
         try:
             with self._changed:
-                assert self._changed.wait_for(self._all_seen, 20)
+                assert self._changed.wait_for(self._all_seen, 120)
             self.ahead += 1.1  # an overview is kept for a second
             yield
         finally:
