@@ -28,15 +28,20 @@ _WAIT_SECONDS = 1.5
 class CatalogNames:
     """The names of a catalog (``completion.Names``), each asked for once in a minute.
 
-    ``lake`` gives what answers. A list that is not there after a second and a half is empty for
-    now: nobody waits longer for a completion.
+    ``lake`` gives what answers. A list that is not there after ``wait_seconds`` is empty for now:
+    nobody waits longer for a completion.
     """
 
     def __init__(
-        self, lake: Callable[[], PulsarLake], clock: Callable[[], float] = time.monotonic
+        self,
+        lake: Callable[[], PulsarLake],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        wait_seconds: float = _WAIT_SECONDS,
     ) -> None:
         self._lake = lake
         self._clock = clock
+        self._wait_seconds = wait_seconds
         self._lock = Lock()
         self._kept: dict[tuple[str, ...], tuple[float, Future[Sequence[str]]]] = {}
 
@@ -71,7 +76,7 @@ class CatalogNames:
                 answer = in_thread(ask)
                 self._kept[key] = now, answer
         try:
-            return answer.result(_WAIT_SECONDS)
+            return answer.result(self._wait_seconds)
         except (PulsarLakeError, TimeoutError, OSError):
             return ()  # nobody has asked for an error: the query will say it
 

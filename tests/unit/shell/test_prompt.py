@@ -124,7 +124,9 @@ def test_a_command_needs_no_semicolon() -> None:
 
 
 def names(lake: Lake, times: list[float]) -> CatalogNames:
-    return CatalogNames(lambda: cast(PulsarLake, lake), clock=iter(times).__next__)
+    return CatalogNames(
+        lambda: cast(PulsarLake, lake), clock=iter(times).__next__, wait_seconds=60.0
+    )
 
 
 def test_a_list_is_asked_for_once_in_a_minute() -> None:
@@ -145,7 +147,7 @@ def test_an_answer_that_failed_is_empty_and_asked_for_again() -> None:
 
 def test_an_answer_that_is_late_is_not_waited_for() -> None:
     never: Future[Any] = Future()
-    found = CatalogNames(never.result)
+    found = CatalogNames(never.result, wait_seconds=0.1)
     assert found.namespaces() == ()
     never.set_exception(UnavailableError("over"))
 
