@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -200,7 +201,7 @@ def test_brokers_that_send_round_in_circles_are_an_error() -> None:
 )
 def test_who_may_consume(status: int, reason: str, allowed: bool) -> None:
     with broker(status=status, body={"reason": reason}) as (url, seen):
-        with AdminClient(PulsarConfig(admin_url=url)) as admin:
+        with AdminClient(PulsarConfig(admin_url=url), clock=Time().clock) as admin:
             for _ in range(2):
                 if allowed:
                     admin.require_consume(PARTITION.topic)
@@ -257,7 +258,7 @@ def test_nobody_waits_for_the_connection_of_another() -> None:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            together.wait(60)  # no answer before all have asked
+            together.wait(120)  # no answer before all have asked
             self.send_response(200)
             self.send_header("Content-Length", "2")
             self.end_headers()
@@ -272,7 +273,7 @@ def test_nobody_waits_for_the_connection_of_another() -> None:
     with serving(Server(("127.0.0.1", 0), Handler)) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with (
-            AdminHttp(PulsarConfig(admin_url=url)) as http,
+            AdminHttp(PulsarConfig(admin_url=url, timeout=timedelta(minutes=3))) as http,
             ThreadPoolExecutor(count) as pool,
         ):
             answers = list(pool.map(lambda _: http.get("/", "all"), range(count)))

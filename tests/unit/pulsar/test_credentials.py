@@ -18,7 +18,7 @@ from reader.config import PulsarConfig
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.pulsar.credentials import current_token
 from testbed.security import TokenServer
-from testbed.serving import serving
+from testbed.serving import refusing_port, serving
 
 SECRET = "s3cr3t-of-the-client"
 
@@ -64,9 +64,8 @@ def test_a_wrong_secret_is_refused_without_being_repeated(issuer: TokenServer) -
 
 
 def test_a_silent_issuer_is_unavailable() -> None:
-    with TokenServer(b"key", {}) as gone:
-        url = gone.issuer
-    error = refused(config(url))
+    with refusing_port() as down:
+        error = refused(config(f"http://127.0.0.1:{down}"))
     assert isinstance(error, UnavailableError)
     assert "no answer from the OAuth2 issuer" in str(error)
 
