@@ -161,7 +161,7 @@ def test_certificates_that_stay_useless_are_an_error(
         )
         with AdminClient(config, clock=lambda: now[0]) as admin:
             assert admin.tenants() == ["public"]
-            certificate.write_bytes(other.certificate.read_bytes())
+            certificate.write_bytes(other.certificate.read_bytes() + b"\n")  # of another size
             loaded.clear()
             for _ in range(10):
                 assert admin.tenants() == ["public"]

@@ -157,7 +157,7 @@ def test_while_certificate_and_key_do_not_match_bookies_are_read_as_before(tmp_p
     with Clients(config, clock=lambda: now[0]) as clients:
         with clients.bookies() as first:
             pass
-        certificate.write_bytes(other.certificate.read_bytes())
+        certificate.write_bytes(other.certificate.read_bytes() + b"\n")  # of another size
         now[0] = 1.0
         with clients.bookies() as kept, clients.bookies():
             assert kept is first, "and the other is opened as they were"

@@ -101,9 +101,9 @@ def test_names_that_fit() -> None:
         ("os.kill(os.getpid(), 9)", "ended with exit code -9"),
         ("print('x' * 1_000_000)", "printed more than a key"),
         ("print('no key')", "printed what is no private key"),
-        ("time.sleep(60)", "did not answer in time"),
-        ("os.close(1); time.sleep(60)", "did not answer in time"),
-        ("os.fork() or time.sleep(60)", "did not answer in time"),
+        ("time.sleep(600)", "did not answer in time"),
+        ("os.close(1); time.sleep(600)", "did not answer in time"),
+        ("os.fork() or time.sleep(600)", "did not answer in time"),
     ],
 )
 def test_a_command_that_fails_is_a_reason(tmp_path: Path, then: str, reason: str) -> None:
@@ -113,7 +113,7 @@ def test_a_command_that_fails_is_a_reason(tmp_path: Path, then: str, reason: str
     def no_key(_: bytes) -> None:
         raise UnavailableError("encryption.command printed what is no private key")
 
-    command = KeyCommand(_command(log, then), no_key, seconds=60.0 if "sleep" not in then else 0.5)
+    command = KeyCommand(_command(log, then), no_key, seconds=120.0 if "sleep" not in then else 0.5)
     now = 6_000_000.0
     began = time.monotonic()
     for later in (0, 59, 61):
@@ -121,7 +121,7 @@ def test_a_command_that_fails_is_a_reason(tmp_path: Path, then: str, reason: str
         decryption = Decryption(partial(command.key, topic="topic", clock=clock))
         found = decryption.decrypt(_metadata("a"), b"x" * 32)
         assert found == f"encryption.command {reason}"
-    assert time.monotonic() - began < 50, "the process is ended, and what it has started"
+    assert time.monotonic() - began < 280, "the process is ended, and what it has started"
     assert log.exists() or "sleep" in then  # half a second may not start an interpreter
 
 
