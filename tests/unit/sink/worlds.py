@@ -64,7 +64,7 @@ class World(Closing):
     log. ``incomplete``: whether rows may be missing, by what ``read_behind`` says.
     """
 
-    def __init__(self, directory: Path, timeout: str = "10s") -> None:
+    def __init__(self, directory: Path, timeout: str = "120s") -> None:
         self.directory = directory / "lake"
         self.broker = FakeBroker()
         self.topic = FakeTopic(self.broker)

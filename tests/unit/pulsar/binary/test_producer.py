@@ -410,9 +410,7 @@ def test_slow_receipts_are_no_failure(broker: FakeBroker, topic: FakeTopic) -> N
     clock = Time()
 
     def slow(session: Session, sent: Sent) -> bool:
-        wait_until(
-            "the one before is taken", lambda: producer.stored == len(topic.stored), 60, 0.01
-        )
+        wait_until("the last is taken", lambda: producer.stored == len(topic.stored), 60, 0.01)
         clock.now += 4
         return True
 
