@@ -32,7 +32,7 @@ class Asked:
             self.closed += 1
 
     def wait(self) -> None:
-        self._barrier.wait(30)
+        self._barrier.wait(120)
 
 
 class _Reader:
@@ -54,7 +54,7 @@ class _Reader:
 
 def test_eight_ask_at_once_each_with_a_catalog_of_its_own() -> None:
     asked = Asked(together=8)
-    answer = read_lags(asked, TOPICS)
+    answer = read_lags(asked, TOPICS, seconds=120)
     for topic in TOPICS:
         if topic.name == "7":
             with pytest.raises(UnavailableError, match="no catalog"):
@@ -62,7 +62,7 @@ def test_eight_ask_at_once_each_with_a_catalog_of_its_own() -> None:
         else:
             assert answer(topic) == IcebergLag(int(topic.name), 0, 0.0)
     assert asked.opened == 8
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while asked.closed < 8:
         assert time.monotonic() < deadline
         threading.Event().wait(0.01)
@@ -70,7 +70,7 @@ def test_eight_ask_at_once_each_with_a_catalog_of_its_own() -> None:
 
 def test_few_topics_need_few() -> None:
     asked = Asked(together=2)
-    answer = read_lags(asked, TOPICS[:2])
+    answer = read_lags(asked, TOPICS[:2], seconds=120)
     assert [answer(one) for one in TOPICS[:2]] == [IcebergLag(n, 0, 0.0) for n in (0, 1)]
     assert asked.opened == 2
     read_lags(asked, [])
@@ -81,11 +81,11 @@ def test_a_catalog_that_never_answers_is_waited_for_once() -> None:
     """Not for each topic anew."""
     asked = Asked(together=9)  # one more than there are: none gets on
     before = time.monotonic()
-    answer = read_lags(asked, TOPICS, seconds=0.3)
+    answer = read_lags(asked, TOPICS, seconds=2.0)
     for topic in TOPICS:
-        with pytest.raises(UnavailableError, match=r"has not answered within 0\.3 s"):
+        with pytest.raises(UnavailableError, match=r"has not answered within 2 s"):
             answer(topic)
-    assert time.monotonic() - before < 20
+    assert time.monotonic() - before < 60
 
 
 def test_where_there_is_nothing_to_ask() -> None:
