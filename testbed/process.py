@@ -229,7 +229,7 @@ class ProcessServer(Server):
     """
 
     kind = "server"
-    seconds = 60.0
+    seconds = 240.0
 
     def start(self) -> None:
         self._processes: list[Process] = []

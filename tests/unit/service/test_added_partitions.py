@@ -54,11 +54,11 @@ class GrowingPulsar(SmallPulsar):
 
     def wait_tried(self, times: int) -> None:
         with self.answered:
-            assert self.answered.wait_for(lambda: len(self.tried) >= times, 30)
+            assert self.answered.wait_for(lambda: len(self.tried) >= times, 60)
 
     def wait_held(self, part: SmallPartition, scheduler: Scheduler) -> None:
         """Rounds, until one has held it: the one before may not be done with its holds."""
-        for _ in range(3000):
+        for _ in range(6000):
             scheduler.round()
             with self.answered:
                 if self.answered.wait_for(lambda: HOLD in part.cursors, 0.01):
@@ -110,7 +110,7 @@ def long_turn(pulsar: GrowingPulsar, offloader: TopicOffloader) -> Iterator[Sche
 
     def convert() -> None:
         begun.set()
-        assert go.wait(30)
+        assert go.wait(60)
 
     pulsar.converting = convert
     made = Scheduler(
@@ -126,11 +126,11 @@ def long_turn(pulsar: GrowingPulsar, offloader: TopicOffloader) -> Iterator[Sche
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert begun.wait(30)
+        assert begun.wait(60)
         yield made
     finally:
         go.set()
-        thread.join(40)
+        thread.join(120)
         assert not thread.is_alive()
     assert request.result(0).committed
 

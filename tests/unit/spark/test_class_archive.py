@@ -45,7 +45,7 @@ def place(class_path: str = "") -> Path:
 def java(options: str, *more: str) -> str:
     """What a JVM with the options prints, which has to start."""
     command = ["java", *options.split(), *more, "-version"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -217,7 +217,7 @@ def test_the_other_process_ends_without_a_word_where_it_cannot_write(tmp_path: P
         [sys.executable, "-m", "spark_ext.session.class_archive", "--background", "{}"],
         env={**os.environ, "PULSAR_LAKE_CACHE": str(tmp_path / "file" / "cache")},
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

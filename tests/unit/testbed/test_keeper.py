@@ -33,7 +33,7 @@ class _Servers(LocalCluster):
     def start(self) -> None:
         self.events.append("start")
         self.begun.set()
-        assert self.go_on.wait(30)
+        assert self.go_on.wait(120)
         if self._fault or "stop" in self.events:
             raise ClusterError(self._fault or "a process is dead")
         (self.directory / "ports.json").write_text(json.dumps(PORTS))
@@ -75,9 +75,9 @@ def test_it_starts_once_for_all_processes_that_ask(tmp_path: Path, stack: ExitSt
     ]
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(_ask, address) for _ in range(3)]
-        assert servers.begun.wait(30)
+        assert servers.begun.wait(120)
         servers.go_on.set()
-        assert [one.result(30) for one in asked] == [expected] * 3
+        assert [one.result(120) for one in asked] == [expected] * 3
     with multiprocessing.get_context("spawn").Pool(1) as other:
         assert other.apply(_ask, [address]) == expected
     assert servers.events == ["start", "prepare"]
@@ -107,10 +107,10 @@ def test_it_stops_while_it_starts(tmp_path: Path, stack: ExitStack) -> None:
     keeper = _kept(stack, servers)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(kept_cluster, keeper.address)
-        assert servers.begun.wait(30)
+        assert servers.begun.wait(120)
         keeper.close()
         with pytest.raises(ClusterError, match="a process is dead"):
-            asked.result(30)
+            asked.result(120)
     assert servers.events == ["start", "stop"]
 
 

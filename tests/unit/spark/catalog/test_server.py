@@ -34,7 +34,7 @@ class Stub:
         raise NotFoundError(f"namespace {namespace} does not exist")
 
     def topics(self, config: str | None, namespace: str) -> list[str]:
-        self.gate.wait(10)
+        assert self.gate.wait(60)
         return [namespace]
 
     def load(self, config: str | None, catalog: str, namespace: str, name: str) -> Any:
@@ -188,7 +188,7 @@ def test_lines_are_put_together_and_end_with_the_pipe() -> None:
         os.close(write_end)
 
     threading.Timer(0.05, finish).start()
-    assert list(read_lines(read_end, idle=10)) == [b'{"a":1}', b"{}"]
+    assert list(read_lines(read_end, idle=60)) == [b'{"a":1}', b"{}"]
     os.close(read_end)
 
 
@@ -200,9 +200,9 @@ def test_lines_end_when_idle() -> None:
 
 
 def test_the_process_answers_ends_with_its_input_and_keeps_stdout_clean() -> None:
-    command = [sys.executable, "-m", "spark_ext.catalog.server", "--idle", "60"]
+    command = [sys.executable, "-m", "spark_ext.catalog.server", "--idle", "120"]
     done = subprocess.run(
-        command, input=b'{"id": 1, "op": "x"}\n', capture_output=True, timeout=60, check=True
+        command, input=b'{"id": 1, "op": "x"}\n', capture_output=True, timeout=120, check=True
     )
     [line] = done.stdout.splitlines()
     assert json.loads(line)["error"]["message"] == "unknown operation of the planner: 'x'"
@@ -211,7 +211,7 @@ def test_the_process_answers_ends_with_its_input_and_keeps_stdout_clean() -> Non
 def test_the_process_ends_by_itself_when_idle() -> None:
     command = [sys.executable, "-m", "spark_ext.catalog.server", "--idle", "0.1"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
 
 
 _LOADING = """
