@@ -18,6 +18,7 @@ class S3(ProcessServer):
     """`with S3() as s3:` or `start()` … `stop()`; everything is in memory and gone after."""
 
     kind = "s3"
+    seconds = 180.0
     region = "us-east-1"
     key = "testing"
 
@@ -30,7 +31,7 @@ class S3(ProcessServer):
         return [Process("s3", self._command(), self._directory / "s3.log")]
 
     def _command(self) -> list[str]:
-        return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        return [sys.executable, "-m", "testbed.s3_server", "-H", "127.0.0.1", "-p", str(self.port)]
 
     def _fill(self) -> None:
         self.client().create_bucket(Bucket=self.bucket)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,14 +41,10 @@ def topic(cluster: Cluster, admin: Admin, lake_namespace: str) -> str:
 
 
 class _Store(FaultyStore):
-    """An S3 whose conditional puts are one step each, as S3's are; or are none, if it is told so.
-
-    moto looks first and puts then: of two at once, both may succeed.
-    """
+    """An S3 whose conditional puts are none, if it is told so."""
 
     def __init__(self, upstream: str) -> None:
         super().__init__(upstream)
-        self._one_step = threading.Lock()
         self.drops_condition = False
 
     def forward(
@@ -57,9 +52,7 @@ class _Store(FaultyStore):
     ) -> tuple[int, list[tuple[str, str]], bytes]:
         if self.drops_condition:
             headers = [one for one in headers if one[0].lower() != "if-none-match"]
-            return super().forward(method, path, headers, body)
-        with self._one_step:
-            return super().forward(method, path, headers, body)
+        return super().forward(method, path, headers, body)
 
 
 @pytest.fixture(scope="module")
