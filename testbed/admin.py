@@ -46,7 +46,7 @@ class Admin(Closing):
     """
 
     def __init__(
-        self, admin_url: str, patience: float = 20, *, token: str = "", ca: Path | None = None
+        self, admin_url: str, patience: float = 60, *, token: str = "", ca: Path | None = None
     ) -> None:
         self._client = httpx.Client(
             base_url=f"{admin_url}/admin",
@@ -163,11 +163,11 @@ class Admin(Closing):
     def seal(self, topic: str) -> None:
         """Close the open ledger of every partition: unload the topic, and load it again.
 
-        An open ledger without entries disappears instead. Producers reconnect by themselves.
+        An open ledger without entries disappears instead. Producers reconnect by themselves. It can
+        be read again when this returns: readers wait 10 s at most for a broker that is slow.
         """
         self.unload(topic)
-        for partition in self.partitions(topic):
-            self.internal_stats(partition)  # loads it, which opens the next ledger
+        self.wait_recovered(topic)  # loads it, which opens the next ledger
 
     def recovered(self, topic: str) -> bool:
         """Whether the broker knows the transactions of all partitions, having loaded them.
@@ -200,7 +200,7 @@ class Admin(Closing):
         """Delete the ledgers that retention and subscriptions no longer keep."""
         self.request("POST", _path(topic, "trim"))
 
-    def offload(self, partition: str, timeout: float = 120) -> None:
+    def offload(self, partition: str, timeout: float = 240) -> None:
         """Let Pulsar's own tiered storage offload all closed ledgers of one partition, and wait."""
         body = {"ledgerId": self.ledgers(partition)[-1], "entryId": 0, "partitionIndex": -1}
         self.request("PUT", _path(partition, "offload"), json=body)
@@ -219,7 +219,7 @@ class Admin(Closing):
         path = _path(topic, "terminate/partitions" if partitioned else "terminate")
         self.request("POST", path)
 
-    def compact(self, topic: str, timeout: float = 60) -> None:
+    def compact(self, topic: str, timeout: float = 240) -> None:
         """Run a compaction of one partition and wait for its success."""
         self.request("PUT", _path(topic, "compaction"))
 
@@ -269,9 +269,14 @@ class Admin(Closing):
         self.request("POST", _path(topic, f"subscription/{name}/skip_all"))
 
     def set_publish_rate(self, topic: str, messages: int) -> None:
-        """Messages a second that each partition takes; -1: as many as come."""
-        body = {"publishThrottlingRateInMsg": messages, "publishThrottlingRateInByte": -1}
-        self.request("POST", _path(topic, "publishRate"), json=body)
+        """Messages a second that each partition takes; -1: as many as come.
+
+        The broker hears of it a moment after it has taken the request.
+        """
+        path = _path(topic, "publishRate")
+        rate = {"publishThrottlingRateInMsg": messages, "publishThrottlingRateInByte": -1}
+        self.request("POST", path, json=rate)
+        wait_until(f"the publish rate of {topic}", lambda: self.request("GET", path) == rate)
 
     def messages(self, topic: str) -> int:
         """Messages that the topic was sent since its broker has loaded it."""
