@@ -44,6 +44,9 @@ T = TypeVar("T")
 _STRIDE = 100
 _LARGE = 100_000
 
+_PATIENCE = 240
+"""Seconds for an answer of the broker: no test is about how long it takes."""
+
 BYTES: Any = pulsar.schema.BytesSchema()
 
 
@@ -73,7 +76,8 @@ class Message:
 
 @contextmanager
 def quiet_client(service_url: str, **options: Any) -> Iterator[Any]:
-    """A `pulsar.Client` that prints nothing, closed at the end."""
+    """A `pulsar.Client` that prints nothing, and waits for slow servers; closed at the end."""
+    options.setdefault("operation_timeout_seconds", _PATIENCE)
     options.setdefault("logger", pulsar.FileLogger(pulsar.LoggerLevel.Error, os.devnull))
     client = pulsar.Client(service_url, **options)
     try:
@@ -94,7 +98,7 @@ def publish(
     in_flight: int = 5_000,
     ids: bool = False,
     producer_name: str | None = None,
-    send_timeout: float = 30,
+    send_timeout: float = _PATIENCE,
     **options: Any,
 ) -> list[Message]:
     """Send everything in order; returns what was sent, in that order.
@@ -140,8 +144,9 @@ def publish(
         settings |= {
             "batching_max_messages": batch,
             "batching_max_allowed_size_in_bytes": 4 * 1024 * 1024,
-            # Batches are cut by their count; the rest leaves with the flush at the end.
-            "batching_max_publish_delay_ms": 1_000,
+            # Batches are cut by their count, however slow we are; the rest leaves with the flush at
+            # the end.
+            "batching_max_publish_delay_ms": 60_000,
         }
     producer = to.create_producer(topic, **(settings | options))
     try:

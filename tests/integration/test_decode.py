@@ -183,7 +183,6 @@ def test_encrypted(
         topic_name,
         [b"secret %d" % n for n in range(10)],
         batch=batch,
-        batching_max_publish_delay_ms=60_000,  # two entries, however slow it is
         encryption_key="key",
         crypto_key_reader=pulsar.CryptoKeyReader(str(public), str(private)),
     )
