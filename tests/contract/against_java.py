@@ -100,6 +100,7 @@ class Contract:
 
         `schema`: what the Java client reads by.
         """
+        self.admin.wait_recovered(topic)  # until then nobody can read it
         java = java_rows(self.oracle, topic, schema)
         failed: list[Exception] = []
         for tier in tiers:

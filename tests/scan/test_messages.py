@@ -159,6 +159,7 @@ def test_each_message_once_while_ledgers_move(
         send(90, 100)
         assert followed.values(20) == _numbers(80, 100)
         admin.grow_partitions(topic, 2)
+        admin.wait_recovered(topic)
         send(100, 105, f"{topic}-partition-1")
         assert followed.values(5) == _numbers(100, 105)
         send(105, 107)
@@ -210,6 +211,8 @@ def test_a_topic_that_is_deleted(
 
 # -- the commands ----------------------------------------------------------------------------------
 
+_ENDS = 240  # seconds: a process on a busy machine
+
 _MAIN = """
 import sys
 from offloader.cli.app import main
@@ -237,7 +240,7 @@ def test_head_and_tail(orders: str, environment: dict[str, str], lake_config: Co
         first, last = (rows["id"].to_pylist() for rows in (topic.head(3), topic.tail(2)))
     name = orders.removeprefix("persistent://")
     with started(environment, "head", name, "-n", "3", "--format", "json") as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=_ENDS)
     assert (process.returncode, err) == (0, "")
     rows = json.loads(out)
     assert [row["id"] for row in rows] == first
@@ -245,13 +248,13 @@ def test_head_and_tail(orders: str, environment: dict[str, str], lake_config: Co
     assert "__publishTime" in rows[0]
     arguments = ("--columns", "__partition,id", "--format", "csv")
     with started(environment, "tail", orders, "-n", "2", *arguments) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=_ENDS)
     assert (process.returncode, err) == (0, "")
     head, *lines = out.splitlines()
     assert head == "__partition,id"
     assert [int(line.split(",")[1]) for line in lines] == last
     with started(environment, "head", name, "--columns", "nope") as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=_ENDS)
     assert (process.returncode, out) == (1, "")
     assert re.fullmatch(r"error: topic \S+ has no column nope .*\n", err)
 
@@ -268,7 +271,7 @@ def test_tail_follows_until_it_is_interrupted(
         publish(cluster.service_url, topic_name, _numbers(20, 22))
         assert [process.stdout.readline() for _ in range(2)] == ["MDAyMA==\n", "MDAyMQ==\n"]
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=_ENDS)
     assert (process.returncode, out, err) == (130, "", "")
     _wait_for_subscriptions(admin, topic_name, [])
 
@@ -283,5 +286,5 @@ def test_a_reader_that_goes_away_ends_it(
         assert json.loads(process.stdout.readline())["__entryId"] == 0
         process.stdout.close()
         publish(cluster.service_url, topic_name, _numbers(2, 4))
-        assert process.wait(timeout=60) == 1
+        assert process.wait(timeout=_ENDS) == 1
         assert process.stderr.read() == ""

@@ -131,6 +131,7 @@ class World(Closing):
 
         def read(kind: Kind) -> None:
             one = self.published[kind.name]
+            self._admin.wait_recovered(one.place.topic)  # until then it cannot be read
             keys = None if kind.config == "plain" else self.private
             one.java = java_rows(self._oracle, one.place.topic, kind.schema, keys)
             one.expected = expected_rows(kind, one.place, one.java)
@@ -140,11 +141,7 @@ class World(Closing):
     def seal(self) -> None:
         """Close the open ledgers of all topics."""
 
-        def seal(kind: Kind) -> None:
-            self._admin.seal(self.topic(kind))
-            self._admin.wait_recovered(self.topic(kind))  # until then no topic can be read
-
-        self._note(self.each(self.kinds, seal))
+        self._note(self.each(self.kinds, lambda kind: self._admin.seal(self.topic(kind))))
 
     def offload(
         self,

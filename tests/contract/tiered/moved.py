@@ -36,7 +36,7 @@ def stored_by_bookies(config: Config, topic: str) -> dict[Partition, list[Ledger
 
 
 def without_copies(
-    config: Config, ledgers: Iterable[tuple[Partition, LedgerMetadata]], timeout: float = 90
+    config: Config, ledgers: Iterable[tuple[Partition, LedgerMetadata]], timeout: float = 240
 ) -> None:
     """Wait until no bookie has any entry of them."""
     with Clients(config) as clients:

@@ -322,7 +322,7 @@ def test_what_pulsar_itself_has_lost_is_an_error(
     large = bytes((5 << 20) - 64)  # with its metadata more than fits in a block of 5 MiB
     publish(cluster.service_url, full, [b"before", large, b"after"])
     admin.seal(topic)
-    admin.offload(full)
+    tiered.offload(full)
     snapshot = snapshot_of(lake_config, topic)
     assert only(snapshot).tier is Tier.TIERED
     with pytest.raises(CorruptError, match="the index"):

@@ -48,7 +48,7 @@ def ledgers(
         topic = f"persistent://{namespace}/topic"
         publish(cluster.service_url, topic, (b"%d" % n for n in range(20)))
         admin.seal(topic)
-        admin.offload(topic)
+        tiered.offload(topic)
         found[driver] = namespace, min(admin.ledgers(topic))
     return found
 
