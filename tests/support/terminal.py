@@ -70,7 +70,7 @@ class Terminal:
         """Type them."""
         os.write(self._ours, keys.encode())
 
-    def expect(self, pattern: str, seconds: float = 60) -> str:
+    def expect(self, pattern: str, seconds: float = 240) -> str:
         """Wait for it in what comes after the last thing expected; the text up to its end."""
         deadline = time.monotonic() + seconds
         while True:
@@ -83,7 +83,7 @@ class Terminal:
             if left <= 0 or not self._read(left):
                 raise AssertionError(f"no {pattern!r} in: …{fresh[-3000:]!r}")
 
-    def end(self, seconds: float = 120) -> int:
+    def end(self, seconds: float = 240) -> int:
         """Wait until it ends by itself; its exit code."""
         deadline = time.monotonic() + seconds
         while self._read(deadline - time.monotonic()):

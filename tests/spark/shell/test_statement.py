@@ -80,10 +80,10 @@ def test_a_result_is_not_read_before_it_is_wanted(lake: PulsarLake) -> None:
     batches = statement.batches(statement.run())
     next(batches)
     # Spark tells it a moment later.
-    wait_until("all tasks", lambda: statement.progress().tasks == 40, timeout=60)
+    wait_until("all tasks", lambda: statement.progress().tasks == 40)
     assert statement.progress().tasks_done < 20
     assert sum(one.num_rows for one in batches) < 400_000
-    wait_until("the last task", lambda: statement.progress().tasks_done >= 40, timeout=60)
+    wait_until("the last task", lambda: statement.progress().tasks_done >= 40)
     assert statement.progress().tasks_done == statement.progress().tasks == 40
     assert statement.progress().rows == 400_000
 
@@ -95,10 +95,10 @@ def test_what_is_cancelled_ends(lake: PulsarLake) -> None:
         return sum(one.num_rows for one in statement.batches(statement.run()))
 
     running = in_thread(run)
-    wait_until("a task", lambda: statement.progress().tasks, timeout=60)
+    wait_until("a task", lambda: statement.progress().tasks)
     statement.cancel()
     with pytest.raises(Exception, match="cancelled"):
-        running.result(60)
+        running.result(240)
 
 
 def test_what_is_cancelled_before_its_first_job_begins_none(lake: PulsarLake) -> None:
@@ -109,7 +109,7 @@ def test_what_is_cancelled_before_its_first_job_begins_none(lake: PulsarLake) ->
         return sum(one.num_rows for one in statement.batches(schema))
 
     with pytest.raises(Exception, match="cancelled"):
-        in_thread(run).result(60)
+        in_thread(run).result(240)
     assert table(lake, "SELECT 1 AS x").to_pylist() == [{"x": 1}]
 
 
