@@ -39,6 +39,6 @@ class HiveMetastore(Server):
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(120)
         if self._process.stdout is not None:
             self._process.stdout.close()

@@ -46,7 +46,7 @@ class RestServer(Server):
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(120)
         if self._process.stdout is not None:
             self._process.stdout.close()
 

@@ -45,7 +45,7 @@ ORDER = {
 def read_all(client: Any, topic: str, count: int) -> list[Any]:
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
     try:
-        return [reader.read_next(timeout_millis=20_000) for _ in range(count)]
+        return [reader.read_next(timeout_millis=60_000) for _ in range(count)]
     finally:
         reader.close()
 

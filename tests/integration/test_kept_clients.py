@@ -16,7 +16,7 @@ from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.sources.rows import RowFormat
 from reader.sources.split_reader import read_splits
-from testbed.admin import Admin
+from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import publish
 
@@ -42,4 +42,6 @@ def test_a_topic_is_released_after_its_read(
         admin.create_topic(name)
         publish(cluster.service_url, name, [b"x"] * 10)
         assert rows(clients, name, "broker") == 10
+        # A broker drops a reader's subscription a moment after it has closed the reader.
+        wait_until("nobody to read it", lambda name=name: not admin.subscriptions(name))
         admin.request("DELETE", f"/v2/persistent/{name.partition('://')[2]}")  # nobody reads it

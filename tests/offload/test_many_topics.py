@@ -181,9 +181,9 @@ def test_a_failing_topic_backs_off_and_says_so(
         wait_until("failures", lambda: str(bad) in state.failures())
         send(cluster, good)
         admin.seal(good.full_name)
-        assert daemon.scheduler.request(good).result(60).committed
+        assert daemon.scheduler.request(good).result(240).committed
         with pytest.raises(PulsarLakeError):
-            daemon.scheduler.request(bad).result(60)
+            daemon.scheduler.request(bad).result(240)
         failure = state.failures()[str(bad)]
         assert failure.times >= 2
         assert failure.next_try > failure.at

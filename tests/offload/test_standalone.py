@@ -131,7 +131,7 @@ def test_a_worker_dies_in_the_middle(
             victim.extend(worker for worker in spark.workers if worker.has_run_tasks())
             return bool(victim)
 
-        wait_for("a task", one_works, timeout=60)
+        wait_for("a task", one_works)
         assert run.running, run.err
         victim[0].kill()
         goes_on.set()

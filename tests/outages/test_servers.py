@@ -63,6 +63,6 @@ def test_a_paused_bookie_answers_nothing_until_it_is_resumed(servers: ProcessClu
 def read_all(client: Any, topic: str, count: int) -> list[bytes]:
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
     try:
-        return [reader.read_next(timeout_millis=20_000).data() for _ in range(count)]
+        return [reader.read_next(timeout_millis=60_000).data() for _ in range(count)]
     finally:
         reader.close()

@@ -67,11 +67,11 @@ def serving(
             yield
         finally:
             server.terminate()
-            server.wait(60)
+            server.wait(240)
 
 
 def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + 400
     while time.monotonic() < deadline:
         assert server.poll() is None, log.read_text()
         if port_answers(port):

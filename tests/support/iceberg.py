@@ -110,7 +110,7 @@ def follow_all(followers: list[IcebergFollower]) -> None:
     failures: list[Exception] = []
 
     def run(one: IcebergFollower) -> None:
-        together.wait(60)
+        together.wait(120)
         try:
             one.follow(TOPIC)
         except Exception as error:  # noqa: BLE001 - compared below

@@ -84,7 +84,7 @@ class SparkEngine(Closing):
         return self._log.read()[-4000:]
 
     def close(self) -> None:
-        self._process.communicate("", 60)
+        self._process.communicate("", 240)
         self._log.close()
 
 

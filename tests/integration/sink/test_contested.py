@@ -45,7 +45,7 @@ class Pause:
         assert self._let_go.wait(300)
 
     def reached(self) -> None:
-        assert self._reached.wait(60)
+        assert self._reached.wait(240)
 
     def end(self) -> None:
         self._let_go.set()

@@ -250,7 +250,7 @@ def test_a_backlog_quota_is_told_and_waited_for(
         return False
 
     def wait() -> None:
-        wait_until("the backlog quota to be exceeded", exceeded, timeout=60)
+        wait_until("the backlog quota to be exceeded", exceeded)
         # A check each 2 s closes open producers, too.
         wait_until("the producers to be closed", lambda: not stats()["publishers"])
         threads.append(threading.Thread(target=catch_up))

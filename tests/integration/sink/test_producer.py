@@ -103,7 +103,7 @@ def of_python(client: Any, topic: str, rows: Sequence[Row], **options: Any) -> N
     """What the Python client (C++) reads is what was written."""
     reader = client.create_reader(topic, pulsar.MessageId.earliest, **options)
     for row, one in zip(rows, expected(rows), strict=True):
-        message = reader.read_next(timeout_millis=10_000)
+        message = reader.read_next(timeout_millis=60_000)
         assert message.data() == (row.value or b"")
         assert message.properties() == dict(row.properties or {})
         assert message.event_timestamp() == (row.event or 0)

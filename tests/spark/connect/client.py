@@ -46,14 +46,14 @@ class Client(Closing):
         self._process.stdin.write(json.dumps([action, *arguments]) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
-        assert line, f"the client has ended: {self._process.wait(10)}"
+        assert line, f"the client has ended: {self._process.wait(60)}"
         answer = json.loads(line)
         if "error" in answer:
             raise ClientError(answer["kind"], answer["error"])
         return answer["ok"]
 
     def close(self) -> None:
-        self._process.communicate("", 60)
+        self._process.communicate("", 240)
 
 
 def _serve(url: str) -> None:

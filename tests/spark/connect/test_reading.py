@@ -86,7 +86,7 @@ def test_an_action_is_one_snapshot(
     def grown(action: str, *arguments: object) -> Any:
         """What it gives, once there is more than any action before has seen."""
         seen = len(sent) + 1  # what was just sent, and not noted yet
-        wait_until("more messages", lambda: len(sent) > seen, timeout=60)
+        wait_until("more messages", lambda: len(sent) > seen)
         return client.ask(action, *arguments)
 
     send(0, 25)

@@ -33,7 +33,7 @@ def run(
         .start()
     )
     try:
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(600)
     finally:
         query.stop()
     return found

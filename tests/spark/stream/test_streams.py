@@ -134,14 +134,14 @@ def test_a_subscription_shows_where_the_stream_is(
     send(0)
     stream = reader(lake, topic=f"{namespace}/shown", subscription=name).format("pulsar").load()
     with running(stream, tmp_path):
-        wait_until("all is read", is_read, 60)
+        wait_until("all is read", is_read)
         admin.seal(topic)
         send(20)
-        wait_until("the rest is read", is_read, 60)
+        wait_until("the rest is read", is_read)
     send(40)
     assert not is_read()
     with running(stream, tmp_path):  # which knows the subscription for a stream's
-        wait_until("what came since is read", is_read, 60)
+        wait_until("what came since is read", is_read)
 
 
 def test_a_temporary_view_comes_before_a_topic(lake: PulsarLake, orders: Orders) -> None:
