@@ -31,7 +31,15 @@ class S3(ProcessServer):
         return [Process("s3", self._command(), self._directory / "s3.log")]
 
     def _command(self) -> list[str]:
-        return [sys.executable, "-m", "testbed.s3_server", "-H", "127.0.0.1", "-p", str(self.port)]
+        return [
+            sys.executable,
+            "-m",
+            "testbed.storages.moto_s3",
+            "-H",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+        ]
 
     def _fill(self) -> None:
         self.client().create_bucket(Bucket=self.bucket)
