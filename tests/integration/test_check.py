@@ -77,8 +77,12 @@ def settings(cluster: Cluster, s3: S3, store: _Store, topic: str, lake_namespace
     }
 
 
+PATIENT = 180.0
+"""Seconds for each check: of them a third for `java -version`, which is a process."""
+
+
 def checked(
-    settings: Settings, seconds: float = 60, **changes: dict[str, Any]
+    settings: Settings, seconds: float = PATIENT, **changes: dict[str, Any]
 ) -> dict[str, Result]:
     """By name; ``changes`` are added to the sections."""
     merged = {name: {**settings.get(name, {}), **changes.get(name, {})} for name in settings}
@@ -194,7 +198,7 @@ def test_servers_that_do_not_answer(settings: Settings, cluster: Cluster) -> Non
             "admin_url": f"http://{silent.address}",
             "service_url": f"pulsar://{gone.address}",
         }
-        found = checked(settings, seconds=15, pulsar=urls)
+        found = checked(settings, seconds=30, pulsar=urls)
     assert bad(found) == {
         "admin": "failed",
         "role": "skipped",
@@ -283,10 +287,11 @@ def run(settings: Settings, tmp_path: Path) -> Callable[..., tuple[int, str, str
             lines += ["[storage.options]", *(f'{k} = "{v}"' for k, v in options.items())]
     path = tmp_path / "lake.toml"
     path.write_text("\n".join(lines))
+    always = ("--config", str(path), "--timeout", str(PATIENT))
 
     def command(*arguments: str, **environment: str) -> tuple[int, str, str]:
         done = subprocess.run(
-            [sys.executable, "-c", _MAIN, "check", "--config", str(path), *arguments],
+            [sys.executable, "-c", _MAIN, "check", *always, *arguments],
             capture_output=True,
             text=True,
             env={**os.environ, **environment},

@@ -62,8 +62,8 @@ def checked(config: Config, *places: dict[str, Any], topics: list[str]) -> list[
             "offload": {**config.offload.model_dump(), "topics": topics},
         }
     )
-    with Checklist(loaded, 60) as checklist:
-        results = Run(checklist.checks(), seconds=60, tell=lambda one: print(one)).results()
+    with Checklist(loaded, 180) as checklist:
+        results = Run(checklist.checks(), seconds=180, tell=lambda one: print(one)).results()
     return [one for one in results if one.name.startswith("tiered")]
 
 
