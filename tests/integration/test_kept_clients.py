@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -34,6 +35,10 @@ def rows(clients: Clients, topic: str, tier: str) -> int:
     return sum(batch.num_rows for batch in batches)
 
 
+def _is_unread(admin: Admin, topic: str) -> bool:
+    return not admin.subscriptions(topic)
+
+
 def test_a_topic_is_released_after_its_read(
     cluster: Cluster, admin: Admin, clients: Clients, topic_name: str
 ) -> None:
@@ -43,5 +48,5 @@ def test_a_topic_is_released_after_its_read(
         publish(cluster.service_url, name, [b"x"] * 10)
         assert rows(clients, name, "broker") == 10
         # A broker drops a reader's subscription a moment after it has closed the reader.
-        wait_until("nobody to read it", lambda name=name: not admin.subscriptions(name))
+        wait_until("nobody to read it", partial(_is_unread, admin, name))
         admin.request("DELETE", f"/v2/persistent/{name.partition('://')[2]}")  # nobody reads it
