@@ -16,11 +16,11 @@ from testbed.admin import Admin, wait_until
 from tests.spark.sink.conftest import Target
 from tests.support.stream_program import TASKS, kill_some
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.timeout(600)]  # many queries
 
 ROWS = 600
-SLOW = 5
-"""Messages a second and partition: a minute for all of them, in which a query starts twice."""
+SLOW = 2
+"""Messages a second and partition: minutes for all of them, in which a query starts twice."""
 
 
 def test_each_row_once(
@@ -65,7 +65,7 @@ def test_each_row_once(
         kill_some(os.getpid(), TASKS)
         return not query.isActive
 
-    wait_until("a task that dies", has_failed, 60)
+    wait_until("a task that dies", has_failed)
     with pytest.raises(StreamingQueryException):
         query.awaitTermination()
     assert admin.messages(target.topic) < ROWS

@@ -21,7 +21,7 @@ from tests.spark.stream.runs import reader
 from tests.spark.stream.sinks import Sinks, check_rows, published
 from tests.support.stream_program import PLANNER, RENAMED, kill_some, write_rows
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.timeout(600)]  # many queries
 
 
 def die(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
