@@ -94,11 +94,16 @@ def _is_in(nodeid: str, places: tuple[str, ...]) -> bool:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what Hypothesis draws as ``random``, and tests by the target that runs them."""
+    """Mark what Hypothesis draws as ``random``, and tests by the target that runs them.
+
+    And give those that use the shared cluster the time that its start may take.
+    """
     if is_hypothesis_test(getattr(item, "obj", None)):
         item.add_marker(pytest.mark.random)
     if _is_in(item.nodeid, _NIGHTLY):
         item.add_marker(pytest.mark.nightly)
+    if "cluster" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("timeout"):
+        item.add_marker(pytest.mark.timeout(600))  # the first one waits until all servers run
     chosen = _is_in(item.nodeid, _FIRST) or item.get_closest_marker("journey")
     if item.get_closest_marker("long") or not chosen:
         item.add_marker(pytest.mark.servers)
