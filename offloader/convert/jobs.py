@@ -51,8 +51,6 @@ WORKERS = (Workers.HEALTHY, Workers.HEALTHY, Workers.RETRIES, Workers.SLOW)
 _FIRST_SLOTS = 4
 """Of jobs that are chosen before Spark has started."""
 
-_IDLE_SECONDS = 10.0
-
 _FULL_BYTES = 32 << 20
 """A job of so much waits for no more."""
 
@@ -132,9 +130,8 @@ class _Part(NamedTuple):
 class ConversionJobs(Generic[ContextT]):
     """Thread-safe. ``context`` starts Spark, or gives what it gave before; ``count``: how many jobs
     there were. ``linger``: how long a small job waits for others, in seconds. ``cores``: how many
-    tasks the context runs at once.
-
-    The workers' threads end when nothing has come for a while.
+    tasks the context runs at once. ``idle``: seconds without a job after which a worker's thread
+    ends.
     """
 
     def __init__(
@@ -144,11 +141,13 @@ class ConversionJobs(Generic[ContextT]):
         *,
         linger: float = 0.0,
         cores: Callable[[ContextT], int] = lambda context: _FIRST_SLOTS,
+        idle: float = 10.0,
     ) -> None:
         self._context = context
         self._run = run
         self._linger = linger
         self._count_cores = cores
+        self._idle = idle
         self._cores = _FIRST_SLOTS
         self._patience = Patience()
         self._changed = threading.Condition()
@@ -222,7 +221,7 @@ class ConversionJobs(Generic[ContextT]):
             job = [
                 _Part(one, one.left[:count]) for one, count in zip(waiting, counts, strict=False)
             ]
-            pause = self._pause(job) if job else _IDLE_SECONDS
+            pause = self._pause(job) if job else self._idle
             if job and pause <= 0:
                 for one in job:
                     del one.waiting.left[: len(one.numbers)]

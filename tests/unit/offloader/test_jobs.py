@@ -437,7 +437,6 @@ def test_a_stop_ends_a_conversion_between_two_jobs() -> None:
 
 def test_what_comes_as_a_worker_ends_is_not_left_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its pause is over, and it does not have the lock yet: it hears of nothing."""
-    monkeypatch.setattr("offloader.convert.jobs._IDLE_SECONDS", 0.01)
     late: Queue[Future[tuple[ConvertedPack, ...]]] = Queue()
 
     class Pauses(threading.Condition):
@@ -449,7 +448,7 @@ def test_what_comes_as_a_worker_ends_is_not_left_waiting(monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patched:
         patched.setattr(threading, "Condition", Pauses)
-        jobs = ConversionJobs(lambda: None, _nothing)
+        jobs = ConversionJobs(lambda: None, _nothing, idle=0.01)
     assert jobs.submit(conversion("early", 1, workers=RETRIES)).result(60) == (DONE,)
     assert late.get(timeout=60).result(60) == (DONE,)
 

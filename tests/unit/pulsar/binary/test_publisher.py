@@ -133,7 +133,11 @@ def test_a_broker_that_does_not_serve_it_yet(broker: FakeBroker, topic: FakeTopi
 
 def test_a_broker_that_does_not_answer(broker: FakeBroker, topic: FakeTopic) -> None:
     passed = Time()
-    broker.reactions[Command.PRODUCER] = lambda session, body: passed.sleep(2)
+
+    def silent(session: Session, body: Fields) -> None:
+        passed.now += 2
+
+    broker.reactions[Command.PRODUCER] = silent
     with publisher_of(broker.url, "2s", time=passed) as publisher:
         with pytest.raises(UnavailableError, match="an answer is not there in time"):
             publish(publisher, 0)
