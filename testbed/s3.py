@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -31,15 +32,9 @@ class S3(ProcessServer):
         return [Process("s3", self._command(), self._directory / "s3.log")]
 
     def _command(self) -> list[str]:
-        return [
-            sys.executable,
-            "-m",
-            "testbed.storages.moto_s3",
-            "-H",
-            "127.0.0.1",
-            "-p",
-            str(self.port),
-        ]
+        program = Path(__file__).parent / "storages" / "moto_s3.py"
+        # -P: moto imports nothing that lies beside it.
+        return [sys.executable, "-P", str(program), "-H", "127.0.0.1", "-p", str(self.port)]
 
     def _fill(self) -> None:
         self.client().create_bucket(Bucket=self.bucket)
