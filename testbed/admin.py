@@ -163,8 +163,8 @@ class Admin(Closing):
     def seal(self, topic: str) -> None:
         """Close the open ledger of every partition: unload the topic, and load it again.
 
-        An open ledger without entries disappears instead. Producers reconnect by themselves. It can
-        be read again when this returns: readers wait 10 s at most for a broker that is slow.
+        An open ledger without entries disappears instead. Producers reconnect by themselves. The
+        topic can be read when this returns: readers give a broker that recovers it 10 s.
         """
         self.unload(topic)
         self.wait_recovered(topic)  # loads it, which opens the next ledger
@@ -288,6 +288,10 @@ class Admin(Closing):
     def subscriptions(self, topic: str) -> list[str]:
         names: list[str] = self.request("GET", _path(topic, "subscriptions"))
         return names
+
+    def wait_for_subscriptions(self, partition: str, names: list[str]) -> None:
+        """Wait until it has these. A broker closes a reader, and drops its subscription later."""
+        wait_until("the subscriptions", lambda: self.subscriptions(partition) == names)
 
     def backlog(self, partition: str, subscription: str) -> int:
         """Messages of one partition that the subscription has not acknowledged, about."""

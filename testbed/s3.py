@@ -19,7 +19,6 @@ class S3(ProcessServer):
     """`with S3() as s3:` or `start()` … `stop()`; everything is in memory and gone after."""
 
     kind = "s3"
-    seconds = 180.0
     region = "us-east-1"
     key = "testing"
 

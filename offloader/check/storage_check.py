@@ -1,10 +1,10 @@
 """The storage: an object is written, read, listed and deleted, and a commit is conditional.
 
 Two commits of one version must never both succeed: each would take the other's ledgers for its own.
-That a put of what is there is refused, a probe shows as well (``Storage.require_exclusive_put``).
+A probe shows that a put to an existing object is refused (``Storage.require_exclusive_put``).
 delta-rs lists the log before it puts a version, so only commits that race show whether the put is
-conditional: some are let loose on one version of a scratch table at once, by the options that the
-offloader commits with, and exactly one has to win, each time.
+conditional. Several start at once on one version of a scratch table, with the options that the
+offloader commits with. Exactly one has to win, each time.
 
 The scratch lies at ``<uri>/~check-…``: no tenant's directory has a ``~`` that two hexadecimal
 digits do not follow (``Storage.table_uri``). It is deleted at the end; what a check left that was
@@ -128,7 +128,7 @@ def _write_and_read(
 
 
 def _race(storage: Storage, uri: str) -> int:
-    """How many of some commits at once on one version succeed. Raises UnavailableError: none."""
+    """Return how many of several commits on one version succeed. Raises UnavailableError: none."""
     from deltalake import CommitProperties, DeltaTable, Field, Schema
     from deltalake.exceptions import DeltaError
     from deltalake.schema import PrimitiveType

@@ -189,7 +189,7 @@ class ConversionJobs(Generic[ContextT]):
         return waiting.result
 
     def stop(self) -> None:
-        """Begin no job any more; those that run go on."""
+        """Begin no further job. Running jobs are finished."""
         with self._changed:
             self._stopped = True
             left = [one for waiting in self._waiting.values() for one in waiting]

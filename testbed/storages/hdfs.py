@@ -27,7 +27,6 @@ class Hdfs(ProcessServer):
     """`with Hdfs() as hdfs:`; everything is gone after."""
 
     kind = "hdfs"
-    seconds = 180.0
 
     def __init__(self, directory: str = "lake") -> None:
         self.directory = directory

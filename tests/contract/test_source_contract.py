@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import socket
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from reader.storage import open_storage
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import Message, publish
+from testbed.serving import refusing_port
 from tests.contract.against_java import offload_in_thread
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
 
@@ -121,9 +121,8 @@ def _row(topic: str, message: Message) -> dict[str, Any]:
 @contextmanager
 def closed_port() -> Iterator[str]:
     """``host:port`` at which nobody listens, and where nobody else can begin to."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        yield f"127.0.0.1:{bound.getsockname()[1]}"
+    with refusing_port() as port:
+        yield f"127.0.0.1:{port}"
 
 
 def unreachable(metadata: LedgerMetadata, address: str) -> LedgerMetadata:

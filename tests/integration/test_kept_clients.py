@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import pytest
 
@@ -17,7 +16,7 @@ from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.sources.rows import RowFormat
 from reader.sources.split_reader import read_splits
-from testbed.admin import Admin, wait_until
+from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish
 
@@ -35,10 +34,6 @@ def rows(clients: Clients, topic: str, tier: str) -> int:
     return sum(batch.num_rows for batch in batches)
 
 
-def _is_unread(admin: Admin, topic: str) -> bool:
-    return not admin.subscriptions(topic)
-
-
 def test_a_topic_is_released_after_its_read(
     cluster: Cluster, admin: Admin, clients: Clients, topic_name: str
 ) -> None:
@@ -47,6 +42,5 @@ def test_a_topic_is_released_after_its_read(
         admin.create_topic(name)
         publish(cluster.service_url, name, [b"x"] * 10)
         assert rows(clients, name, "broker") == 10
-        # A broker drops a reader's subscription a moment after it has closed the reader.
-        wait_until("nobody to read it", partial(_is_unread, admin, name))
+        admin.wait_for_subscriptions(name, [])
         admin.request("DELETE", f"/v2/persistent/{name.partition('://')[2]}")  # nobody reads it

@@ -63,7 +63,6 @@ def unloading(admin: Admin, topic: str) -> Iterator[list[int]]:
         while not over.wait(1.5):
             admin.seal(topic)
             times.append(len(times))
-            admin.wait_recovered(topic)
 
     thread = threading.Thread(target=run)
     thread.start()

@@ -97,11 +97,6 @@ def test_a_topic_without_messages(admin: Admin, lake_config: Config, topic_name:
 # -- following -------------------------------------------------------------------------------------
 
 
-def _wait_for_subscriptions(admin: Admin, partition: str, names: list[str]) -> None:
-    """A broker acknowledges CLOSE_CONSUMER a moment before it drops a non-durable subscription."""
-    wait_until("its subscription to go", lambda: admin.subscriptions(partition) == names)
-
-
 def _numbers(first: int, stop: int) -> list[bytes]:
     return [b"%04d" % n for n in range(first, stop)]
 
@@ -167,7 +162,7 @@ def test_each_message_once_while_ledgers_move(
         assert followed.said == []
         # The offloader's, and the one that watches.
         wait_until("two subscriptions", lambda: len(admin.subscriptions(part)) == 2)
-    _wait_for_subscriptions(admin, part, ["pulsar-lake"])
+    admin.wait_for_subscriptions(part, ["pulsar-lake"])
 
 
 def test_a_transactions_messages_come_with_its_commit(
@@ -273,7 +268,7 @@ def test_tail_follows_until_it_is_interrupted(
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=_ENDS)
     assert (process.returncode, out, err) == (130, "", "")
-    _wait_for_subscriptions(admin, topic_name, [])
+    admin.wait_for_subscriptions(topic_name, [])
 
 
 def test_a_reader_that_goes_away_ends_it(

@@ -28,8 +28,8 @@ _WAIT_SECONDS = 1.5
 class CatalogNames:
     """The names of a catalog (``completion.Names``), each asked for once in a minute.
 
-    ``lake`` gives what answers. A list that is not there after ``wait_seconds`` is empty for now:
-    nobody waits longer for a completion.
+    ``lake`` gives what answers. A list that is not there after ``wait_seconds`` is empty for now,
+    because a completion that comes later is of no use.
     """
 
     def __init__(

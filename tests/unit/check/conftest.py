@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 
 import pytest
 
+from testbed.serving import refusing_port
+
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """It refuses connections: it is taken, so that nobody else listens there meanwhile."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
+    with refusing_port() as port:
+        yield port

@@ -26,7 +26,7 @@ from reader import plan as planning
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
-from testbed.process import free_ports
+from testbed.serving import refusing_port
 from tests.support.command_line import run
 
 ROWS: list[dict[str, Any]] = [
@@ -36,8 +36,9 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def closed_port() -> int:
-    return free_ports(1)[0]
+def closed_port() -> Iterator[int]:
+    with refusing_port() as port:
+        yield port
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from offloader.model import IcebergLag
 from offloader.service import read_lags
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Topic
+from testbed.admin import wait_until
 
 TOPICS = [Topic("a", "b", str(n)) for n in range(40)]
 
@@ -62,10 +63,7 @@ def test_eight_ask_at_once_each_with_a_catalog_of_its_own() -> None:
         else:
             assert answer(topic) == IcebergLag(int(topic.name), 0, 0.0)
     assert asked.opened == 8
-    deadline = time.monotonic() + 60
-    while asked.closed < 8:
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)
+    wait_until("all to be closed", lambda: asked.closed >= 8, 60, interval=0.01)
 
 
 def test_few_topics_need_few() -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from reader.closing import Closing
 from reader.pulsar.binary.commands import Command, framed
 from reader.wire import Fields, encoded, signed
+from testbed.admin import wait_until
 
 __all__ = ["REACTIONS", "FakeBroker", "Reaction", "Session", "entry", "message"]
 
@@ -54,12 +55,8 @@ class Session:
         self.send(framed(Command.ERROR, encoded((1, request), (2, code), (3, text))))
 
     def wait_closed(self) -> None:
-        """Until the client has closed it."""
-        for _ in range(6000):
-            if self.closed:
-                return
-            threading.Event().wait(0.01)
-        raise AssertionError("the connection is still open")
+        """Wait until the client has closed it."""
+        wait_until("the connection to close", lambda: self.closed, interval=0.01)
 
     def close_consumer(self, consumer: int, url: str | None = None) -> None:
         self.next.pop(consumer, None)
