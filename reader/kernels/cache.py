@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -155,7 +156,7 @@ def cache_directory(bases: Sequence[Path], module: str, key: str, *, now: float)
     """
     name = f"{_PREFIX}{module}-{key}"
     refused: list[str] = []
-    for base in sorted(bases, key=lambda base: not (base / name).is_dir()):
+    for base in sorted(bases, key=lambda base: not _has(base, name)):
         directory = base / name
         try:
             is_new = not directory.is_dir()
@@ -173,6 +174,14 @@ def cache_directory(bases: Sequence[Path], module: str, key: str, *, now: float)
         return directory
     _tell(refused)
     return None
+
+
+def _has(base: Path, name: str) -> bool:
+    """Return whether a base has a directory of this name that this user can reach."""
+    try:
+        return (base / name).is_dir()
+    except OSError:  # e.g. below the home directory of another user
+        return False
 
 
 def _tell(refused: list[str]) -> None:
@@ -213,8 +222,10 @@ def kernel_cache(module: str) -> KernelCache | None:
     key = source_hash(sources, (python, numba.__version__, llvmlite.__version__, np.__version__))
     if have_changed(Path(__file__).parents[1], sources, _BEGUN_NS):
         return KernelCache(key, None)
-    user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    bases = [user / "pulsar-lake" / "kernels", Path(__file__).parent / "__pycache__"]
+    bases = [Path(__file__).parent / "__pycache__"]
+    with suppress(RuntimeError):  # a user without a home directory
+        user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+        bases.insert(0, user / "pulsar-lake" / "kernels")
     config: Any = numba.config
     if config.CACHE_DIR:  # NUMBA_CACHE_DIR
         bases.insert(0, Path(config.CACHE_DIR))

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType
 
+import numba
 import pytest
 from numba.core.dispatcher import Dispatcher
 
@@ -236,6 +237,29 @@ def test_directory_is_the_first_that_can_be_written(
     found.rename(tmp_path / "again" / found.name)
     assert directory(tmp_path / "again") is None
     assert len(caplog.messages) == 1
+
+
+def test_a_base_that_cannot_be_looked_at_is_passed_over(tmp_path: Path) -> None:
+    """As below a home directory that is closed to this user: `Path.is_dir` raises there."""
+    closed, other = tmp_path / ("x" * 300), tmp_path / "other"
+    with pytest.raises(OSError):
+        closed.is_dir()
+    found = cache_directory([closed, other], "p.m", "k", now=1_000.0)
+    assert found is not None and found.parent == other
+    assert cache_directory([closed, other], "p.m", "k", now=1_000.0) == found
+
+
+def test_a_user_without_a_home_directory_has_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    known = kernel_cache.__wrapped__("reader.kernels.utf8")
+    assert known is not None and known.directory is not None
+    assert known.directory.parent == tmp_path
 
 
 def test_unused_directories_of_other_sources_are_removed(tmp_path: Path) -> None:
