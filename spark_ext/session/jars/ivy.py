@@ -63,8 +63,9 @@ def retrieve(
     # In a file, because every user of the machine can read command lines.
     options.touch(0o600)
     options.write_text("".join(f"{_quoted(one)}\n" for one in java_options(conf)))
-    # It runs for seconds: Java's second compiler and parallel collector would only start.
-    command = [java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"@{options}"]
+    # It runs for seconds: Java's second compiler would take longer than it saves. No collector is
+    # named, because Java refuses a second one, and JAVA_TOOL_OPTIONS may name the first.
+    command = [java, "-XX:TieredStopAtLevel=1", f"@{options}"]
     command += ["-cp", str(ivy), "org.apache.ivy.Main"]
     command += ["-settings", str(ivy_settings(conf, folder)), "-cache", str(folder / "cache")]
     command += ["-ivy", str(folder / "ivy.xml"), "-retrieve"]

@@ -305,6 +305,7 @@ def test_it_comes_the_way_that_the_user_has_set_up(
         monkeypatch.setenv("SPARK_CONF_DIR", str(home))
         conf["spark.driver.extraJavaOptions"] = f"-Xss4m -Dhttp.proxyHost={host}"
         monkeypatch.setenv("SPARK_SUBMIT_OPTS", f"-Dhttp.proxyPort={port}")
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseParallelGC -XX:-TieredCompilation")
     assert contents(third(conf, lambda _: None)) == [CONTENT["third"]]
     assert [name for name in repository.names() if name in CONTENT] == ["third"]
 
