@@ -2,9 +2,12 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
 # Two targets at once: `lint`, of which mypy takes one core for half a minute, beside `setup` and
-# the tests.
-MAKEFLAGS += --no-builtin-rules -j2
+# the tests. Goals that are given together, as in `make clean test`, follow each other.
+ifeq ($(words $(MAKECMDGOALS)),1)
+MAKEFLAGS += -j2
+endif
 # Python keeps the bytecode of what it imports. A test run starts hundreds of Python processes.
 unexport PYTHONDONTWRITEBYTECODE
 

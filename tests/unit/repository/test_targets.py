@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,23 @@ def test_a_check_runs_what_a_test_runs_of_units() -> None:
 def test_lint_runs_beside_the_tests(target: str) -> None:
     made_of = re.findall(rf"^{target}: (.*?)  ##", (_ROOT / "Makefile").read_text(), re.M)
     assert made_of == [f"lint {target}-alone"]
+
+
+@pytest.mark.parametrize(
+    ("goals", "at_once"), [(["test"], True), (["check"], True), (["clean", "test"], False)]
+)
+def test_goals_that_are_given_together_follow_each_other(goals: list[str], at_once: bool) -> None:
+    ours = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+    database = subprocess.run(
+        ["make", "-npq", *goals],
+        cwd=_ROOT,
+        env=ours,  # without the options of the `make` that runs the tests
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    ).stdout
+    [flags] = re.findall(r"^MAKEFLAGS = (.*)$", database, re.M)
+    assert ("-j2" in flags) == at_once
 
 
 def test_the_table_of_durations(tmp_path: Path) -> None:
