@@ -178,6 +178,23 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["shared_cluster"] = node.config.stash[_SHARED]
 
 
+_CRASHED = pytest.StashKey[bool]()
+"""Whether a test process of pytest-xdist has crashed."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Note that a test process crashed. Only the test that it was running fails by itself."""
+    if error is not None:
+        node.config.stash[_CRASHED] = True
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the run if a test process crashed behind its last test, e.g. as it stopped servers."""
+    if session.config.stash.get(_CRASHED, False) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def _shared_cluster() -> LocalCluster:
     return CompactCluster(
         bookies=3,

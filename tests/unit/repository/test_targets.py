@@ -1,4 +1,4 @@
-"""Each test is run by one of the Makefile's targets; their times become a table."""
+"""Each test is run by one of the Makefile's targets, which fail if a test process crashes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from _pytest.mark.expression import Expression
 
+from tests.conftest import pytest_sessionfinish, pytest_testnodedown
 from tests.durations import table
 
 _ROOT = Path(__file__).parents[3]
@@ -86,6 +89,25 @@ def test_goals_that_are_given_together_follow_each_other(goals: list[str], at_on
     ).stdout
     [flags] = re.findall(r"^MAKEFLAGS = (.*)$", database, re.M)
     assert ("-j2" in flags) == at_once
+
+
+@pytest.mark.parametrize(
+    ("error", "before", "after"),
+    [
+        (None, pytest.ExitCode.OK, pytest.ExitCode.OK),
+        ("gone", pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED),
+        ("gone", pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERRUPTED),
+    ],
+)
+def test_a_run_with_a_crashed_process_fails(
+    error: object, before: pytest.ExitCode, after: pytest.ExitCode
+) -> None:
+    config = SimpleNamespace(stash=pytest.Stash())
+    session: Any = SimpleNamespace(config=config, exitstatus=before)
+    pytest_testnodedown(SimpleNamespace(config=config), error)
+    pytest_testnodedown(SimpleNamespace(config=config), None)  # another one ends as it should
+    pytest_sessionfinish(session)
+    assert session.exitstatus == after
 
 
 def test_the_table_of_durations(tmp_path: Path) -> None:
