@@ -24,6 +24,7 @@ __all__ = [
     "trouble",
     "turn",
     "turn_while",
+    "work",
 ]
 
 _MS = timedelta(milliseconds=1)
@@ -37,7 +38,7 @@ def turn(world: World, number: int, *, maintain: bool = False) -> None:
     world.effects.reset()
     excuses = world.excuses()
     requests, world.counts["entries"] = world.rest.requests, 0
-    error = _work(world, number, maintain)
+    error = work(world, number, maintain)
     met = _met(world)
     if error is not None and not (excuses or met or _skewed(world, maintain)):
         raise world.violation(f"a turn fails without a reason: {error}") from error
@@ -70,7 +71,8 @@ def _unanswered(world: World) -> bool:
     return any(not one.startswith("bookie") for one in world.outages.met)
 
 
-def _work(world: World, number: int, maintain: bool) -> Exception | None:
+def work(world: World, number: int, maintain: bool) -> Exception | None:
+    """Let an offloader have a turn, or maintain the table. Return the product's error."""
     with world.as_host(number) as host:
         if not maintain:
             there = world.to_offload()
@@ -91,12 +93,12 @@ def trouble(world: World, number: int, kind: Trouble, at: int, *, maintain: bool
     excuses = world.excuses()
 
     def meet() -> None:
-        _work(world, 1 - number, maintain)
+        work(world, 1 - number, maintain)
 
     world.effects.plan(kind, at, meet)
     error: Exception | None = None
     with suppress(CrashError):
-        error = _work(world, number, maintain)
+        error = work(world, number, maintain)
     met = _met(world)
     world.effects.reset()
     if error is not None and not (excuses or met or _skewed(world, maintain)):
@@ -107,7 +109,7 @@ def turn_while(world: World, number: int, at: int, happens: Callable[[], None]) 
     """A turn, in the middle of which something ``happens`` that is no trouble."""
     excuses = world.excuses()
     world.effects.plan("meet", at, happens)
-    error = _work(world, number, False)
+    error = work(world, number, False)
     away = bool(world.outages.met)
     world.effects.reset()
     if error is not None and not (excuses or away):

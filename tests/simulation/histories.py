@@ -9,7 +9,7 @@ from tests.simulation.compacted.view_histories import draw_view
 from tests.simulation.run import Draw
 from tests.simulation.sinks.sink_histories import draw_sink
 from tests.simulation.steps import draw
-from tests.simulation.streams.stream_histories import draw_stream
+from tests.simulation.streams.stream_histories import draw_stream, draw_troubled_stream
 
 __all__ = ["HISTORIES", "HistoryKind"]
 
@@ -26,6 +26,7 @@ class HistoryKind:
 HISTORIES: Mapping[str, HistoryKind] = {
     "world": HistoryKind(draw, 1_000_000, 150),
     "streams": HistoryKind(draw_stream, 3_000_000, 60),
+    "troubled-streams": HistoryKind(draw_troubled_stream, 9_000_000, 60),
     "sinks": HistoryKind(draw_sink, 7_000_000, 100),
     "views": HistoryKind(draw_view, 5_000_000, 60),
 }

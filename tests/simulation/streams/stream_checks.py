@@ -26,6 +26,10 @@ _PORTION_ROWS = 16
 _MOST_BATCHES = 2_000
 
 
+def _no_trouble() -> None:
+    """Plan nothing."""
+
+
 def begin_stream(world: World, a: int, b: int) -> None:
     """A query that begins now, if there is none."""
     options = StreamOptions(
@@ -54,8 +58,8 @@ def restart_stream(world: World) -> None:
         world.stream.start(world.new_clients())
 
 
-def read_stream(world: World, *, drain: bool) -> None:
-    """One micro-batch, or all that there is now."""
+def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_trouble) -> None:
+    """One micro-batch, or all that there is now. ``trouble`` plans what happens meanwhile."""
     stream = world.stream
     assert stream is not None
     must_tell = _must_tell(world, stream)
@@ -73,7 +77,7 @@ def read_stream(world: World, *, drain: bool) -> None:
                 return
         world.require(not drain, "a stream does not come to an end")
 
-    error = _tried(world, read)
+    error = _tried(world, read, trouble)
     if len(stream.told) > told:
         world.require(may_tell, f"a stream tells of a loss without a reason: {stream.told[told:]}")
         must_tell = []
@@ -91,20 +95,22 @@ def read_stream(world: World, *, drain: bool) -> None:
     world.stream = None
 
 
-def replay_batch(world: World, a: int) -> None:
-    """A micro-batch that was done is run again: the same rows, or an error with a reason."""
+def replay_batch(world: World, a: int, trouble: Callable[[], None] = _no_trouble) -> None:
+    """A micro-batch that was done is run again: the same rows, or an error with a reason.
+
+    ``trouble`` plans what happens meanwhile.
+    """
     stream = world.stream
     if stream is None or not stream.batches:
         return
     start, end, rows = stream.batches[a % len(stream.batches)]
     found: list[Row] = []
-    told = len(stream.told)
-    error = _tried(world, lambda: found.extend(stream.read(start, end)))
+    error = _tried(world, lambda: found.extend(stream.read(start, end)), trouble)
     if error is None:
         optional = _truth(world)[1]
         differ = (Counter(found) - Counter(rows)) + (Counter(rows) - Counter(found))
         wrong = [row for row in differ if row[0] not in optional]
-        if len(stream.told) > told:  # it goes on without rows that have expired since
+        if stream.told:  # it goes on without rows that are lost; a driver tells of each loss once
             wrong = [row for row in wrong if row not in rows]
         world.require(not wrong, f"a batch that is run again has other rows: {wrong[:4]}")
     elif isinstance(error, (UnavailableError, UnsupportedError)):
@@ -141,8 +147,11 @@ def _has_expired_late(world: World, start: StreamOffset) -> bool:
     )
 
 
-def _tried(world: World, action: Callable[[], object]) -> PulsarLakeError | None:
+def _tried(
+    world: World, action: Callable[[], object], trouble: Callable[[], None] = _no_trouble
+) -> PulsarLakeError | None:
     world.effects.reset()
+    trouble()
     error = tries(action)
     assert error is None or isinstance(error, PulsarLakeError)
     return error
@@ -150,7 +159,7 @@ def _tried(world: World, action: Callable[[], object]) -> PulsarLakeError | None
 
 def _require_away(world: World, error: Exception, what: str) -> None:
     away = any(ml.recovering_ms > world.clock.now_ms for ml in world.parts)
-    away = away or bool(world.outages.met) or world.state.bookies_down
+    away = away or world.effects.met or bool(world.outages.met) or world.state.bookies_down
     world.require(away, f"{what} without a reason: {error}")
 
 

@@ -12,7 +12,7 @@ from tests.simulation.recipes import Recipe, filled
 from tests.simulation.steps import History, Step, drawing
 from tests.simulation.world import Settings
 
-__all__ = ["STREAM_RECIPES", "draw_stream"]
+__all__ = ["STREAM_RECIPES", "draw_stream", "draw_troubled_stream"]
 
 _WEIGHTS = {
     "publish": 14,
@@ -44,6 +44,8 @@ _WEIGHTS = {
     "stream": 26,
     "replay": 5,
 }
+
+_IN_TROUBLE = _WEIGHTS | {"stream_crash": 8, "stream_fail": 8, "stream_meet": 24}
 
 _DAYS = ("advance", 6, 0)
 _BEGIN = ("stream", 0, 0)
@@ -215,5 +217,25 @@ def draw_stream(seed: int, without: frozenset[str] = frozenset()) -> History:
     else:
         steps = [*some(2), Step("stream", random.randrange(1000), random.randrange(1000))]
         steps += some(random.randrange(10, 40))
-    steps += [Step("advance", 1), Step("stream", 0, 10), Step("advance", 1), Step("stream", 0, 10)]
-    return History(settings, tuple(one for one in steps if one.kind not in without))
+    return _drained(settings, steps, without)
+
+
+def draw_troubled_stream(seed: int, without: frozenset[str] = frozenset()) -> History:
+    """The history of a seed in which drivers die, effects fail and ledgers move in a batch."""
+    random = Random(seed)
+    settings = Settings(
+        partitions=random.choice((0, 0, 1, 2)),
+        wildcard=False,
+        broker_times=random.random() < 0.5,
+        transactions=random.random() < 0.4 and "transaction" not in without,
+        retention_hours=random.choice((0, 0, 0, 3)),
+    )
+    some = drawing(random, _IN_TROUBLE)
+    steps = [*some(2), Step("stream", random.randrange(1000), random.randrange(1000))]
+    return _drained(settings, [*steps, *some(random.randrange(10, 40))], without)
+
+
+def _drained(settings: Settings, steps: list[Step], without: frozenset[str]) -> History:
+    """Return the history with a stream that reads all there is at its end."""
+    end = (Step("advance", 1), Step("stream", 0, 10)) * 2
+    return History(settings, tuple(one for one in (*steps, *end) if one.kind not in without))

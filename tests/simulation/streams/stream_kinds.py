@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.simulation import ManagedLedger
+from testbed.simulation import CrashError, ManagedLedger, Trouble
+from tests.simulation.checks import work
 from tests.simulation.kinds import Do, with_part
 from tests.simulation.streams.stream_checks import (
     begin_stream,
@@ -29,6 +30,41 @@ def _replay(world: World, a: int, b: int) -> None:
     if b % 3 == 0:
         restart_stream(world)
     replay_batch(world, a)
+
+
+def _troubled(trouble: Trouble) -> Do:
+    """A micro-batch in which the driver dies, an effect fails, or ledgers move: new, or again."""
+
+    def step(world: World, a: int, b: int) -> None:
+        if world.stream is None:
+            begin_stream(world, a, b)
+            return
+
+        def begin() -> None:
+            world.effects.plan(trouble, a % 40 + 1, lambda: _move(world, b))
+
+        try:
+            if b % 4 == 0:
+                replay_batch(world, a, begin)
+            else:
+                read_stream(world, drain=b % 2 == 0, trouble=begin)
+        except CrashError:
+            restart_stream(world)
+        world.effects.reset()
+
+    return step
+
+
+def _move(world: World, b: int) -> None:
+    """An offloader commits, or maintains the table; Pulsar deletes what its hold lets go."""
+    if b % 5 == 0:
+        for ml in world.parts:
+            world.state.unload(ml)
+    # Not where rows would expire: before they were read that is a loss.
+    work(world, b % 2, b % 3 == 0 and not world.settings.retention_hours)
+    for ml in world.parts:
+        if ml.held:
+            world.state.trim(ml, "trimmed")
 
 
 def _roll(world: World, ml: ManagedLedger, b: int) -> None:
@@ -63,6 +99,9 @@ def _burst(world: World, ml: ManagedLedger, b: int) -> None:
 STREAM_KINDS: dict[str, Do] = {
     "stream": _stream,
     "replay": _replay,
+    "stream_crash": _troubled("crash"),
+    "stream_fail": _troubled("fail"),
+    "stream_meet": _troubled("meet"),
     "roll": with_part(_roll),
     "burst": with_part(_burst),
     "idle": _idle,
