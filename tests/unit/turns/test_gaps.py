@@ -226,7 +226,8 @@ def test_a_loss_is_seen_before_the_offloader_itself_unloads(tmp_path: Path) -> N
     pulsar, _ = with_another(tmp_path, LATER)
     pulsar.create_hold(Partition(TOPIC, 1), HOLD)
     config = pulsar.config(tmp_path, offload={"rollover_after": "1s"})
-    pulsar.offload(config)
+    with pulsar.offloader(config) as offloader:
+        turns(offloader)  # an observation before them would see the loss
     assert max(pulsar.parts[Partition(TOPIC, 1)].ledgers) > 51
     with pytest.raises(ConfigurationError, match="the messages before ledger 51 were deleted"):
         pulsar.query(config)
