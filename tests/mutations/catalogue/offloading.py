@@ -141,4 +141,46 @@ MUTATIONS = (
         ("tests/unit/offloader/test_due_ledgers.py",),
         ("tests/offload/test_turn.py",),
     ),
+    Mutation(
+        "strayed-hold-without-lookback",
+        "offloader/subscription/hold.py",
+        "needed = next_needed(listing, watermark, table.lookback(partition) if table else None)",
+        "needed = next_needed(listing, watermark, None)",
+        "a hold that a TTL moved past the first chunks of an incomplete message "
+        "stays there: Pulsar deletes them",
+        ("tests/unit/offloader/test_hold.py",),
+    ),
+    Mutation(
+        "roll-over-forgets-counters",
+        "offloader/turn/topic_offloader.py",
+        "            self._tracker.lost(self._tables.newest(topic), listed)\n"
+        "        for partition in old:",
+        "            pass\n        for partition in old:",
+        "a loss that the brokers' counters show is forgotten once the offloader unloads the topic",
+        ("tests/unit/turns/test_gaps.py",),
+    ),
+    Mutation(
+        "other-tables-hold-moved-back",
+        "offloader/turn/holding.py",
+        "            hold.require_own(self._admin, one.partition, self._name, uri)\n",
+        "",
+        "the hold of another table is moved back, and nobody is told that two tables share it",
+        ("tests/unit/offloader/test_turn.py",),
+    ),
+    Mutation(
+        "any-failure-is-another-offloaders",
+        "offloader/turn/topic_offloader.py",
+        "table.watermark(one.partition) > one.watermark for one in chosen",
+        "table.watermark(one.partition) >= one.watermark for one in chosen",
+        "each failed conversion is tried three times, and its error blames another offloader",
+        ("tests/unit/offloader/test_turn.py",),
+    ),
+    Mutation(
+        "broker-ahead-ignored",
+        "offloader/schedule/next_turn.py",
+        "pauses.append(backlog.oldest + age - observation.at - observation.brokers_ahead)",
+        "pauses.append(backlog.oldest + age - observation.at)",
+        "where the brokers' clock differs, ledgers are offloaded later than max_age by as much",
+        ("tests/unit/schedule/test_queue.py",),
+    ),
 )

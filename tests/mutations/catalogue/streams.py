@@ -6,6 +6,7 @@ __all__ = ["MUTATIONS"]
 
 _STREAMS = "tests/simulation/test_streams.py"
 _HISTORIES = "tests/simulation/test_histories.py"
+_PARTS = "tests/unit/spark/catalog/test_streams.py"
 _LIMITS = "tests/unit/stream/test_limits.py"
 
 MUTATIONS = (
@@ -105,5 +106,22 @@ MUTATIONS = (
         "kept = behind",
         "a row that lies in a file of its own is in two micro-batches, or those behind it are",
         (_LIMITS,),
+    ),
+    Mutation(
+        "stream-first-row-of-a-cut-file",
+        "reader/stream/topic_batch.py",
+        "AND {entry} >= {low.entry}))",
+        "AND {entry} > {low.entry}))",
+        "a micro-batch that begins inside a file leaves out its first entry",
+        (_PARTS,),
+    ),
+    Mutation(
+        "stream-ciphertext-not-decrypted",
+        "spark_ext/catalog/streams.py",
+        "            if decrypts:\n                hot.setdefault(Tier.PARQUET, 0)\n",
+        "",
+        "encrypted messages that were offloaded are in no micro-batch, though the "
+        "keys are configured",
+        (_PARTS,),
     ),
 )

@@ -95,6 +95,13 @@ def test_a_message_that_is_not_complete_is_held() -> None:
     assert [one.after for one in found] == [Position(1, 7)]
 
 
+def test_a_hold_that_has_passed_the_beginning_of_such_a_message_has_strayed() -> None:
+    listed = {PARTITION: listing(1, 4, 6, cursor=Position(6, 0))}
+    assert strayed(listed, Table(4), NAME) == []
+    found = strayed(listed, Table(4, Position(1, 7)), NAME)
+    assert [one.after for one in found] == [Position(1, 7)]
+
+
 @pytest.mark.parametrize(
     ("ids", "lookback", "needed"),
     [

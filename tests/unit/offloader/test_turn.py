@@ -11,9 +11,9 @@ from offloader.config import load_config
 from offloader.turn.held_topic import HeldTopic
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
-from reader.errors import UnavailableError
+from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position
-from reader.pulsar import PartitionLedgers
+from reader.pulsar import TABLE_KEY, PartitionLedgers
 from reader.pulsar.admin import AdminClient
 from tests.unit.turns.pulsar_world import HOUR, PLAIN, World
 from tests.unit.web.world import NOWHERE, ORDERS
@@ -53,6 +53,33 @@ def test_ledgers_stay_for_the_grace(tmp_path: Path, hours: int) -> None:
         world.now += HOUR
         offloader.turn(world.topic, now=True)
         assert world.held == Position(11, 0)
+
+
+def test_the_hold_of_another_table_is_not_moved_back(tmp_path: Path) -> None:
+    """Its messages may be in that table."""
+    with World(tmp_path) as world:
+        world.seal(PLAIN)
+        offloader = world.offloader()
+        offloader.observe(world.topic)
+        hold = world.config.offload.subscription
+        world.cursors[hold] = Position(11, 0)
+        world.properties[hold] = {TABLE_KEY: "s3://elsewhere/orders"}
+        with pytest.raises(ConfigurationError, match="is moved for the table at s3://elsewhere"):
+            offloader.observe(world.topic)
+        assert world.moves == []
+
+
+def test_a_failure_is_called_another_offloaders_work_only_if_there_is_such_work(
+    tmp_path: Path,
+) -> None:
+    with World(tmp_path) as world:
+        world.seal(PLAIN)
+        offloader = world.offloader()
+        offloader.turn(world.topic, now=True)
+        world.silent.add(world.seal(PLAIN) - 1)
+        with pytest.raises(UnavailableError):
+            offloader.turn(world.topic, now=True)
+        assert not any("planning again" in text for text in world.said)
 
 
 def test_a_hold_that_was_moved_ahead_is_moved_back(tmp_path: Path) -> None:

@@ -47,6 +47,15 @@ def test_ranges_of_the_parts_of_a_ledger_are_joined(store: PublishTimeStore) -> 
     assert list(store.known([EIGHT])) == [(0, 8)]
 
 
+@pytest.mark.parametrize("messages", [5, None])
+def test_parts_with_an_entry_between_them_are_not_joined(
+    store: PublishTimeStore, messages: int | None
+) -> None:
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 48, messages, 10, 50))])
+    store.learn([(SEVENTH, LearnedTimes(0, 7, 50, 99, messages, 40, 90))])
+    assert store.known([SEVEN])[0, 7] == LearnedTimes(0, 7, 0, 48, messages, 10, 50)
+
+
 def test_overlapping_parts_do_not_add_up(store: PublishTimeStore) -> None:
     store.learn([(SEVENTH, LearnedTimes(0, 7, 0, 60, 5, 10, 50))])
     store.learn([(SEVENTH, LearnedTimes(0, 7, 50, 99, 5, 40, 90))])

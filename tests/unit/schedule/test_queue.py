@@ -99,6 +99,7 @@ def test_the_threshold_is_each_partitions_own() -> None:
         (seen(sealed=1500), {name(A): 99}, (900, 1800)),  # less than a sixteenth is new
         (seen(sealed=1500), {name(A): 100}, (60, 60)),
         (seen(oldest=AT - 1700), {}, (100, 100)),
+        (seen(oldest=AT - 1700, brokers_ahead=-50.0), {}, (150, 150)),  # by the brokers' clock
         (seen(oldest=AT - 5000), {}, (60, 60)),
         (seen(release_at=AT + 600), {}, (600, 600)),
         (seen(rollover_at=AT + 70), {}, (70, 70)),
