@@ -12,7 +12,7 @@ from tests.mutations.catalogue import CATALOGUE
 from tests.mutations.mutation import Mutation, MutationError, mutated
 
 _ROOT = Path(__file__).parents[3]
-_SERVERLESS = ("tests/unit/", "tests/simulation/", "tests/offload/", "tests/maintenance/")
+_SERVERLESS = ("tests/unit/", "tests/simulation/", "tests/maintenance/")
 _LEAST = 48
 
 
