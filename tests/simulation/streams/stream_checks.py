@@ -13,7 +13,15 @@ from reader.errors import PulsarLakeError, UnavailableError, UnsupportedError
 from reader.model import BEFORE_ALL, Partition, Position
 from reader.stream import StreamOffset, StreamOptions
 from reader.stream.stream_options import Place
-from testbed.simulation import Ledger, ManagedLedger, Row, RowKind, follow, published_rows
+from testbed.simulation import (
+    FailureError,
+    Ledger,
+    ManagedLedger,
+    Row,
+    RowKind,
+    follow,
+    published_rows,
+)
 from tests.simulation.product.queries import pin
 from tests.simulation.product.streams import Batch, SimulatedStream
 from tests.simulation.world import TOPIC, World, tries
@@ -88,7 +96,7 @@ def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_
         world.require(not passed, f"a stream says nothing of the lost ledger {ledger.id}")
     if error is None:
         return
-    if isinstance(error, UnavailableError):
+    if isinstance(error, UnavailableError) or _is_simulated(error):
         _require_away(world, error, "a stream fails")
         return
     world.require(_has_reason(world, stream), f"a stream fails without a reason: {error}")
@@ -155,6 +163,13 @@ def _tried(
     error = tries(action)
     assert error is None or isinstance(error, PulsarLakeError)
     return error
+
+
+def _is_simulated(error: BaseException | None) -> bool:
+    """Return whether a planned failure is what an error comes from."""
+    while error is not None and not isinstance(error, FailureError):
+        error = error.__cause__
+    return error is not None
 
 
 def _require_away(world: World, error: Exception, what: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from reader.clients import Clients
+from reader.errors import UnavailableError
 from reader.model import Position
 from reader.plan import take_snapshot
 from reader.stream import StreamOffset
@@ -35,7 +37,13 @@ _READ = ("value", *_FILTERED[:5])
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A topic whose broker does not answer: streams ask for its ends by the admin REST API."""
+
+    def refuse(clients: Clients) -> NoReturn:
+        raise UnavailableError("there is no broker")
+
+    monkeypatch.setattr(Clients, "broker", refuse)
     with World(tmp_path) as found:
         found.offloader().observe(found.topic)
         yield found
