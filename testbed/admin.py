@@ -1,4 +1,4 @@
-"""`Admin`: what tests ask of Pulsar's admin REST API. Independent of the product's own client."""
+"""A client of Pulsar's admin REST API for tests. It shares no code with the product's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions of many topics as few Spark jobs: what waits when a job starts goes into it.
+"""Run the conversions of many topics in few Spark jobs. A job takes what waits when it starts.
 
 Each topic's turn waits here in a thread of its own, so that its order (hold, read, commit,
 release) is written down in one place (``turn/topic_offloader.py``) and still shares its job with
