@@ -95,12 +95,12 @@ class Admin(Closing):
         self.request("DELETE", f"/v2/namespaces/{namespace}/permissions/{role}")
 
     def set_retention(self, namespace: str, minutes: int, megabytes: int) -> None:
-        """What acknowledged messages are kept for: 0, 0 nothing; -1, -1 for ever."""
+        """Set how long acknowledged messages are kept: 0, 0 not at all; -1, -1 for ever."""
         body = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
         self.request("POST", f"/v2/namespaces/{namespace}/retention", json=body)
 
     def set_quorums(self, namespace: str, ensemble: int, write: int, ack: int) -> None:
-        """Of ledgers that are made from now on."""
+        """Set the quorums of ledgers that are made from now on."""
         body = {
             "bookkeeperEnsemble": ensemble,
             "bookkeeperWriteQuorum": write,
@@ -115,7 +115,7 @@ class Admin(Closing):
         self.request("PUT", path, json=strategy)
 
     def set_offload_policy(self, namespace: str, **policy: Any) -> None:
-        """Where Pulsar's own tiered storage puts ledgers.
+        """Set where Pulsar's own tiered storage puts ledgers.
 
         With all that it needs: one of a deletion lag alone would be a policy without a driver.
         Never `aws-s3`: with a region it ignores the endpoint, and goes out to the real cloud.
@@ -135,7 +135,7 @@ class Admin(Closing):
         return f"persistent://{_short(topic)}"
 
     def grow_partitions(self, topic: str, partitions: int) -> None:
-        """As operators do: again while a subscription of the topic is being made or deleted."""
+        """Add partitions; again while a subscription of the topic is being made or deleted."""
 
         def done() -> bool:
             try:
@@ -170,10 +170,10 @@ class Admin(Closing):
         self.wait_recovered(topic)  # loads it, which opens the next ledger
 
     def recovered(self, topic: str) -> bool:
-        """Whether the broker knows the transactions of all partitions, having loaded them.
+        """Return whether the broker knows the transactions of all partitions. Loads them.
 
-        Until then nobody may read. In a namespace that was just made it takes a broker that is
-        slow, or has just started, seconds: it makes the system topic of the snapshots first.
+        Until then the broker gives no messages. In a new namespace a broker that is slow, or has
+        just started, needs seconds: it makes the system topic of the snapshots first.
         """
         for partition in self.partitions(topic):
             path = _path(partition).removeprefix("/v2/persistent")
@@ -193,7 +193,7 @@ class Admin(Closing):
         wait_until(f"the recovery of {topic}", lambda: self.recovered(topic), 120)
 
     def unload(self, topic: str) -> None:
-        """Close it; whoever asks for it next loads it."""
+        """Close the topic. The next request loads it."""
         self.request("PUT", _path(topic, "unload"))
 
     def trim(self, topic: str) -> None:

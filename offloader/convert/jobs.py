@@ -17,8 +17,8 @@ others.
 4. Where a job fails as a whole (a Spark worker that dies), each of its topics runs alone once, so
    that only the guilty one fails.
 
-A job costs as much as some small topics do, whatever is in it; so a small one waits a moment for
-others to come along.
+Each job has a fixed cost, as much as some small topics have. So a small job waits a moment for more
+conversions.
 """
 
 from __future__ import annotations

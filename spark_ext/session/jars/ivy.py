@@ -36,9 +36,10 @@ def retrieve(
     conf: Mapping[str, str],
     begun: Callable[[int], None] = lambda count: None,
 ) -> str:
-    """Fetch what can be had into ``folder``; "" or, if not all came, one line that says why.
+    """Fetch jars into ``folder``. Return "", or one line that says why not all came.
 
-    ``conf``: Spark's settings, which name repositories. ``begun``: told how many were begun so far.
+    ``conf``: Spark's settings, which name repositories. ``begun`` is called with the number of jars
+    begun so far.
     Raises ConfigurationError without Java.
     """
     java = java_tool("java", "install a Java runtime (17 or newer)")
@@ -94,7 +95,7 @@ def _quoted(option: str) -> str:
 
 
 def _reason(lines: Sequence[str]) -> str:
-    """What Ivy says of a server, else of a file; without a user in a URL."""
+    """Return what Ivy says of a server, else of a file; without a user in a URL."""
     for telling in (" url", "[FAILED", "not found", ""):
         for line in lines:
             if telling in line:
