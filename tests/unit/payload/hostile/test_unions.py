@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -99,33 +101,62 @@ def payload(value: str, widths: Sequence[int]) -> bytes:
     return ('{"u":' + '{"f":' * len(widths) + value + "}" * len(widths) + "}").encode()
 
 
-def above_empty(made: PayloadDecoder, value: str, widths: Sequence[int]) -> float:
-    """Seconds for each byte of ``value``, without those that the columns of any message take."""
-    content = payload(value, widths)
+Measure = Callable[[Callable[[], object]], float]
+
+
+class Lines:
+    """Counts the lines of the reader's Python that a call runs: the same number in each run."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def of(self, call: Callable[[], object]) -> int:
+        before, others = self._count, sys.gettrace()
+        sys.settrace(self._called)
+        try:
+            call()
+        finally:
+            sys.settrace(others)
+        return self._count - before
+
+    def _called(self, frame: FrameType, event: str, arg: Any) -> Any:
+        return self._line if "/reader/" in frame.f_code.co_filename else None
+
+    def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
+        self._count += event == "line"
+        return self._line
+
+
+def above_empty(made: PayloadDecoder, content: bytes, measure: Measure) -> float:
+    """Return what ``measure`` finds for ``content`` beyond the columns of any message."""
     whole, empty = decodes(made, content), decodes(made, b' {"u":1}')
     whole(), empty()
-    return (seconds(whole) - seconds(empty)) / len(content)
+    return measure(whole) - measure(empty)
 
 
 NUMBERS = union_decoder(array("long"), ())
+PLAIN = payload(items("1", "1")(16_000), ())
 
 
-def plain() -> float:
-    """Seconds for a byte of numbers that are read in Python, but once."""
-    return above_empty(NUMBERS, items("1", "1")(16_000), ())
+def plain(measure: Measure) -> float:
+    """Return what ``measure`` finds for a byte of numbers that are read in Python, but once."""
+    return above_empty(NUMBERS, PLAIN, measure) / len(PLAIN)
 
 
 def is_bounded(leaf: str, widths: Sequence[int]) -> None:
     kind, make = LEAVES[leaf]
     made = union_decoder(kind, widths)
     for size in (2_000, 16_000):
-        # A machine's speed may change twofold within a minute: both are measured side by side,
-        # and the best of each is compared.
+        content = payload(make(size), widths)
+        lines = above_empty(made, content, Lines().of)
+        assert lines < 6 * plain(Lines().of) * len(content) + 40_000
+        # A line may call a function in C that takes long. A clock tells that roughly: a machine's
+        # speed changes, so both are measured side by side, and the best of each is compared.
         found = one = float("inf")
         for _ in range(6):
-            one = min(one, plain())
-            found = min(found, above_empty(made, make(size), widths))
-            most = 6 * one + 0.005 / size
+            one = min(one, plain(seconds))
+            found = min(found, above_empty(made, content, seconds) / len(content))
+            most = 20 * one + 0.005 / size
             if found < most:
                 break
         assert found < most, f"{size}: {found * 1e9:.0f} ns a byte, {most * 1e9:.0f} at most"
