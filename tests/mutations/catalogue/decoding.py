@@ -47,7 +47,7 @@ MUTATIONS = (
         "if crc32c(buf, at, end - at) != stated:",
         "if stated < 0:",
         "bytes that a disk or a network has changed are shown as if they were sent",
-        (f"{_RESCUE}::test_damaged_entry_is_not_believed",),
+        (f"{_RESCUE}::test_broker_metadata_is_outside_of_the_checksum",),
     ),
     Mutation(
         "marker-shown",
