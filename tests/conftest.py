@@ -159,6 +159,8 @@ class _FileScheduling(LoadFileScheduling):  # type: ignore[misc]
 
 _SHARED = pytest.StashKey[str]()
 """The address of the shared cluster's keeper."""
+_KEEPER = pytest.StashKey[ClusterKeeper]()
+"""In the process that starts the test processes, or in the only one."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -169,6 +171,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     keeper = ClusterKeeper(_shared_cluster, make_first_topic)
     config.add_cleanup(keeper.close)
+    config.stash[_KEEPER] = keeper
     config.stash[_SHARED] = keeper.address
 
 
@@ -190,9 +193,14 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the run if a test process crashed behind its last test, e.g. as it stopped servers."""
+    """Fail the run if a test process crashed behind its last test, e.g. as it stopped servers.
+
+    Of a run that failed the logs of the shared Pulsar stay, in build/pulsar-logs.
+    """
     if session.config.stash.get(_CRASHED, False) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if (keeper := session.config.stash.get(_KEEPER, None)) and session.testsfailed:
+        keeper.copy_logs(session.config.rootpath / "build/pulsar-logs")
 
 
 def _shared_cluster() -> LocalCluster:

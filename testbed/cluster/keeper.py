@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import socket
 import socketserver
 import threading
@@ -58,6 +59,12 @@ class ClusterKeeper(Closing):
         self._thread.join()
         if self._cluster is not None:
             self._cluster.stop()  # a start that goes on fails then, because its processes are dead
+
+    def copy_logs(self, folder: Path) -> None:
+        """Copy the servers' logs into ``folder``, which is made anew; none if none were started."""
+        shutil.rmtree(folder, ignore_errors=True)
+        if "directory" in self._answer:
+            shutil.copytree(Path(self._answer["directory"]) / "logs", folder)
 
     def _answer_once(self) -> dict[str, str]:
         """Start the cluster at the first call. Later calls return the same answer, or error."""

@@ -120,3 +120,19 @@ def test_a_keeper_that_has_ended_does_not_answer(tmp_path: Path) -> None:
         pass
     with pytest.raises(ClusterError, match="keeper of the shared cluster does not answer"):
         kept_cluster(keeper.address)
+
+
+def test_logs_can_be_copied_while_it_runs(tmp_path: Path, stack: ExitStack) -> None:
+    kept, copy = tmp_path / "servers", tmp_path / "copy"
+    (kept / "logs").mkdir(parents=True)
+    (kept / "logs/broker.log").write_text("said")
+    servers = _Servers(kept)
+    servers.go_on.set()
+    keeper = _kept(stack, servers)
+    copy.mkdir()
+    (copy / "older.log").touch()
+    keeper.copy_logs(copy)
+    assert not copy.exists()
+    _ask(keeper.address)
+    keeper.copy_logs(copy)
+    assert [(one.name, one.read_text()) for one in copy.iterdir()] == [("broker.log", "said")]
