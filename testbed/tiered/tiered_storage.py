@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ DRIVERS = ("S3", "NONE", "RECORD", "BLOCK")
 
 _BUCKET = "tiered"
 _LEAST_BLOCK = 5 << 20
+_PATIENCE, _PAUSE = 60, 0.2
+"""Seconds in which a failed offload is tried again, and between two attempts."""
 _ENDLESS = 10 * 365 * 24 * 3_600_000
 
 
@@ -86,14 +89,18 @@ class TieredStorage:
             self._admin.trim(partition)
 
     def _offload(self, partition: str) -> None:
-        """As operators do: again where an attempt has failed, of a busy machine's timeouts."""
-        for left in (2, 1, 0):
+        """Offload, as operators do again where an attempt fails: a loaded topic learns the policy
+        of its namespace a moment after it was set, and a busy machine's timeouts are short.
+        """
+        deadline = time.monotonic() + _PATIENCE
+        while True:
             try:
                 self._admin.offload(partition)
                 return
             except RuntimeError:
-                if not left:
+                if time.monotonic() >= deadline:
                     raise
+            time.sleep(_PAUSE)
 
     def objects(self, ledger: int) -> list[str]:
         """The keys of a ledger's objects in the bucket: its data, its index."""
