@@ -192,12 +192,11 @@ class BrokerClient(BrokerRequests):
         if known is not None:
             self._consumer = None
             known.close()
-        after = Position(wanted.ledger, wanted.entry - 1)
-        self._consumer, self._served = self._subscribe(partition, after, deadline, entries=True)
+        self._consumer, self._served = self._subscribe(partition, wanted, deadline, entries=True)
         return self._consumer
 
     def _subscribe(
-        self, partition: Partition, after: Position | None, deadline: float, *, entries: bool
+        self, partition: Partition, first: Position | None, deadline: float, *, entries: bool
     ) -> tuple[Consumer, Served]:
         assigned, self._assigned = self._assigned, None
         if assigned is not None and assigned[0] == partition:
@@ -207,7 +206,7 @@ class BrokerClient(BrokerRequests):
         consumer = Consumer(
             self._connections.connection(served, deadline, entries=entries),
             partition,
-            after,
+            first,
             deadline=deadline,
             timeout=self._timeout,
             clock=self._clock,

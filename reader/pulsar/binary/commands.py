@@ -137,14 +137,14 @@ def lookup(request: int, topic: str, authoritative: bool) -> bytes:
     return framed(Command.LOOKUP, encoded((1, topic), (2, request), (3, int(authoritative))))
 
 
-def subscribe(request: int, consumer: int, topic: str, name: str, after: Position | None) -> bytes:
-    """A non-durable exclusive subscription, to what comes after a position; None: to what is new.
+def subscribe(request: int, consumer: int, topic: str, name: str, first: Position | None) -> bytes:
+    """Subscribe, non-durable and exclusive, from a position on; None: to what is new.
 
-    A topic that does not exist is not made.
+    The broker sends the entry at ``first`` too. A topic that does not exist is not made.
     """
     start = None
-    if after is not None:
-        start = encoded((1, after.ledger), (2, after.entry))
+    if first is not None:
+        start = encoded((1, first.ledger), (2, first.entry))
     return framed(
         Command.SUBSCRIBE,
         encoded(

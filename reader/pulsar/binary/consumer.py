@@ -46,7 +46,7 @@ _NOTHING = Position(-1, -1)
 
 
 class Consumer:
-    """Subscribed when made. ``after``: the position that it begins behind; None: at the end.
+    """Subscribed when made. ``first``: the position that it begins at; None: the end.
 
     ``timeout``: seconds that the broker may be silent. Raises as ``BrokerClient.read``.
     """
@@ -55,7 +55,7 @@ class Consumer:
         self,
         connection: BrokerConnection,
         partition: Partition,
-        after: Position | None,
+        first: Position | None,
         *,
         deadline: float,
         timeout: float,
@@ -65,7 +65,8 @@ class Consumer:
         self.partition = partition
         self._timeout = timeout
         self._clock = clock
-        self._taken = self._reached = after or _NOTHING  # given out; came
+        before = _NOTHING if first is None else Position(first.ledger, first.entry - 1)
+        self._taken = self._reached = before  # given out; came
         self._pending: deque[Rows] = deque()
         self._permits = 0
         self._messages = self._bytes = 0
@@ -82,7 +83,7 @@ class Consumer:
         request = connection.next_number()
         answer = connection.request(
             request,
-            commands.subscribe(request, self._number, partition.full_name, name, after),
+            commands.subscribe(request, self._number, partition.full_name, name, first),
             deadline,
         )
         if isinstance(answer, Failed):

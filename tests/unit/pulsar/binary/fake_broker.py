@@ -111,7 +111,7 @@ def subscribed(session: Session, body: Fields) -> None:
     session.next[consumer] = (1 << 60, 0)
     if body.has(9):
         at = (signed(start.number(1)), signed(start.number(2)))
-        session.next[consumer], session.passed[consumer] = (at[0], at[1] + 1), at
+        session.next[consumer], session.passed[consumer] = at, (at[0], at[1] - 1)
     session.broker.subscriptions.append(session.next[consumer])
     session.permits[consumer] = 0
     session.send(framed(Command.SUCCESS, encoded((1, body.number(5)))))

@@ -141,22 +141,6 @@ def test_what_the_broker_leaves_out_is_not_there() -> None:
         assert read(client) == ALL[1::2]
 
 
-def test_batches_take_as_many_permits_as_they_have_messages() -> None:
-    batched = {at: entry(b"x", 500) for at in ENTRIES}
-    with FakeBroker(batched) as broker, client_of(broker.url) as client:
-        broker.counts = dict.fromkeys(batched, 500)
-        found = [int(n) for b in client.read(PARTITION, LEDGER, 0, 299) for n in b.entry_ids]
-        assert found == ALL
-
-
-def test_a_broker_that_counts_more_messages_than_we_do_gets_permits_again() -> None:
-    with FakeBroker(ENTRIES) as broker, client_of(broker.url) as client:
-        broker.counts = dict.fromkeys(ENTRIES, 50_000)
-        began = time.monotonic()
-        assert read(client, 0, 1) == ALL[:2]
-        assert time.monotonic() - began > 0.5
-
-
 # -- what moves and breaks -------------------------------------------------------------------------
 
 
