@@ -1,10 +1,11 @@
-"""moto's S3 as a program. Two things are mended, in which moto is not like S3.
+"""moto's S3 as a program. Two differences between moto and S3 are removed.
 
-- moto looks whether a condition holds, and puts then: of two conditional puts at once both
-  succeeded. Here a put is one step.
-- moto serves all of AWS, and takes the service from the signature, split at its slashes. One of
-  version 2 (Pulsar's offloader makes those) is random text, and about one in 1,400 has the four
-  slashes of version 4: the request got status 500, and its repetitions with the same date too.
+- moto checks the condition of a put and writes the object later, so that two conditional puts at
+  once could both succeed. Here a put is one step.
+- moto serves all of AWS, and reads the service from the parts between the slashes of a signature.
+  A signature of version 2, as Pulsar's offloader makes it, is random text. About one in 1,400 has
+  as many slashes as one of version 4, and its request failed with status 500. Here each request
+  is for S3.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from moto.s3.responses import S3Response
 from moto.server import main
 
 _put_object = S3Response.put_object
-_host = DomainDispatcherApplication.infer_service_region_host
 _one_step = threading.Lock()
 
 
@@ -26,16 +26,11 @@ def _put_in_one_step(response: S3Response) -> Any:
         return _put_object(response)
 
 
-def _host_of_service(
-    dispatcher: DomainDispatcherApplication, environ: dict[str, Any], path: str
-) -> str | None:
-    """Return the host of the service that a request is for; None: S3."""
-    if environ.get("HTTP_AUTHORIZATION", "").startswith("AWS "):
-        return None
-    return _host(dispatcher, environ, path)
+def _no_host(dispatcher: DomainDispatcherApplication, environ: dict[str, Any], path: str) -> None:
+    """Return no host of another service: moto's default is S3."""
 
 
 if __name__ == "__main__":
     S3Response.put_object = _put_in_one_step  # type: ignore[method-assign, assignment]
-    DomainDispatcherApplication.infer_service_region_host = _host_of_service  # type: ignore[method-assign, assignment]
+    DomainDispatcherApplication.infer_service_region_host = _no_host  # type: ignore[method-assign, assignment]
     main()

@@ -18,12 +18,15 @@ DRIVERS = ("S3", "NONE", "RECORD", "BLOCK")
 _BUCKET = "tiered"
 _LEAST_BLOCK = 5 << 20
 _PATIENCE, _PAUSE = 60, 0.2
-"""Seconds in which a failed offload is tried again, and between two attempts."""
+"""Seconds for which a failed offload is retried, and between two attempts."""
 _ENDLESS = 10 * 365 * 24 * 3_600_000
 
 
 class TieredStorage:
-    """Of one cluster with `offloaders`. `directory`: for the filesystem driver."""
+    """The tiered storage of one cluster with `offloaders`.
+
+    `directory`: for the filesystem driver.
+    """
 
     def __init__(self, cluster: Cluster, admin: Admin, s3: S3, directory: Path) -> None:
         self._cluster = cluster
@@ -37,7 +40,7 @@ class TieredStorage:
 
     @property
     def places(self) -> list[dict[str, Any]]:
-        """As `[[tiered]]` takes them."""
+        """Return the places as `[[tiered]]` lists them."""
         options = self.s3.storage_options
         return [
             {"uri": f"s3://{_BUCKET}", "options": options},
@@ -89,8 +92,10 @@ class TieredStorage:
             self._admin.trim(partition)
 
     def _offload(self, partition: str) -> None:
-        """Offload, as operators do again where an attempt fails: a loaded topic learns the policy
-        of its namespace a moment after it was set, and a busy machine's timeouts are short.
+        """Offload one partition, and retry for `_PATIENCE` seconds.
+
+        A loaded topic learns a new policy of its namespace with a delay, and a busy machine runs
+        into timeouts. Raises RuntimeError with the last failure.
         """
         deadline = time.monotonic() + _PATIENCE
         while True:
@@ -103,7 +108,7 @@ class TieredStorage:
             time.sleep(_PAUSE)
 
     def objects(self, ledger: int) -> list[str]:
-        """The keys of a ledger's objects in the bucket: its data, its index."""
+        """Return the keys of a ledger's objects in the bucket: its data, its index."""
         pages = self.s3.client().get_paginator("list_objects_v2").paginate(Bucket=_BUCKET)
         keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
         ends = f"-ledger-{ledger}", f"-ledger-{ledger}-index"
