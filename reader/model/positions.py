@@ -26,6 +26,11 @@ class Position:
     def __str__(self) -> str:
         return f"{self.ledger}:{self.entry}"
 
+    @property
+    def before(self) -> Position:
+        """The position one entry earlier in the same ledger."""
+        return Position(self.ledger, self.entry - 1)
+
 
 BEFORE_ALL = Position(-1, -1)
 """The position before all entries of a partition."""

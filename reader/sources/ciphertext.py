@@ -152,7 +152,7 @@ class _StoredEntries:
         self, end: Position, first: Position, *, forwards: bool = False
     ) -> Iterator[Iterable[EntryBlock]]:
         """One portion, as the files are read in whatever order they have; forwards one a ledger."""
-        where = rows_between(self.partition.index, first, Position(end.ledger, end.entry - 1))
+        where = rows_between(self.partition.index, first, end.before)
         parts = [where]
         if forwards:
             ids: set[int] = set()

@@ -329,7 +329,7 @@ class TopicStream:
             if wanted == "latest":
                 found[partition] = latest.of(partition)
             elif isinstance(wanted, Position):
-                at = wanted if last else Position(wanted.ledger, wanted.entry - 1)
+                at = wanted if last else wanted.before
                 found[partition] = replace(found[partition], at=at)
         return StreamOffset(found)
 

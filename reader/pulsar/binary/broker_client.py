@@ -1,4 +1,4 @@
-"""Entries of a topic as its broker gives them, as they are stored."""
+"""Reads entries of a topic through its broker, as they are stored."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _MOST_WATCHED = 4096
 
 
 class BrokerClient(BrokerRequests):
-    """Reads topics through their brokers; for one thread; a context manager.
+    """A context manager that reads topics through their brokers, for one thread.
 
-    In a forked child it does nothing, as its connections are its parent's. ``clock``, ``sleep``:
-    seconds, monotonic.
+    In a forked child it does nothing, because the connections belong to the parent. ``clock``,
+    ``sleep``: seconds, monotonic.
 
-    **Memory**: beside the block that was given, one block that is filled (``block_bytes``, at least
-    64 KiB; for an entry that is larger, at most twice that entry) and 40 bytes an entry. What the
-    broker sends ahead waits in its socket and ours: as much as FLOW permits, which is a thousand
-    messages at first and then about 8 MiB, 4 messages at least.
+    **Memory**: one block beside the yielded one, and 40 bytes an entry. A block has
+    ``block_bytes``, at least 64 KiB; for a larger entry, at most twice the size of that entry.
+    Entries that the broker sends ahead wait in the sockets. FLOW limits them to a thousand messages
+    at first, and then to about 8 MiB, at least 4 messages.
     """
 
     MOST_MEANWHILE = 64 << 20
@@ -58,7 +58,7 @@ class BrokerClient(BrokerRequests):
         super().close()
 
     def release(self) -> None:
-        """Unsubscribe: topics may be deleted then. The connections stay for the next use."""
+        """Unsubscribe, so that topics can be deleted. The connections stay open."""
         if self._process != os.getpid():
             return
         consumers = [*self._watched.values(), *([self._consumer] if self._consumer else [])]
@@ -80,17 +80,18 @@ class BrokerClient(BrokerRequests):
         *,
         block_bytes: int = 4 << 20,
     ) -> Generator[EntryBlock]:
-        """Entries first..last (inclusive) that the broker gives, ascending, each once, in blocks.
+        """Yield entries first..last (inclusive) that the broker sends, ascending, in blocks.
 
-        They are the stored bytes; the broker's own metadata before them (0x0e02) is there if the
-        broker shows it. What the broker leaves out is not there: markers, aborted transactions,
-        open ones and what lies behind them, ledgers that were trimmed. It ends where the broker
-        says that nothing is left, not where nothing comes. Goes on with the subscription of the
-        call before if that stands there; one that was moved or lost is made anew.
+        Each entry is yielded once, as the stored bytes, with the broker's own metadata before them
+        (0x0e02) if the broker exposes it. The broker skips markers, entries of aborted
+        transactions, entries at and behind an open transaction, and trimmed ledgers. The range
+        ends when the broker answers that no message remains, never by a timeout. The subscription
+        of the previous call is reused if it can continue at ``first``, and made again if it was
+        moved or lost.
 
-        Raises NotFoundError (no such topic), ConfigurationError (identity, permission, URL),
-        UnavailableError (silent for ``pulsar.timeout``, or gone and not back within it), and
-        CorruptError (what comes is not the protocol).
+        Raises NotFoundError if the topic does not exist. Raises ConfigurationError for a wrong
+        identity, permission or URL. Raises UnavailableError if the broker is silent, or cannot be
+        reached again, for ``pulsar.timeout``. Raises CorruptError for malformed frames.
         """
         wanted, deadline, pause = Position(ledger_id, first), self._deadline(), FIRST_PAUSE
         while wanted.entry <= last:
@@ -112,14 +113,14 @@ class BrokerClient(BrokerRequests):
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def last_position(self, partition: Partition) -> Position:
-        """The last entry that a consumer would get now; entry -1: there is none.
+        """Return the last entry that a consumer would get now. Entry -1: the topic has no message.
 
-        Behind it may be markers, aborted and open transactions. Raises as ``read``.
+        Markers, and entries of aborted and open transactions, may follow it. Raises as ``read``.
         """
         return self.last_positions([partition])[partition]
 
     def last_positions(self, partitions: Sequence[Partition]) -> dict[Partition, Position]:
-        """``last_position`` of each, asked for all at once. Raises as ``read``."""
+        """Return ``last_position`` of each, requested in parallel. Raises as ``read``."""
 
         def ask(deadline: float) -> dict[Partition, Position]:
             watched = [self._watching(one, deadline) for one in partitions]
@@ -139,9 +140,9 @@ class BrokerClient(BrokerRequests):
         return self._persistently(ask)
 
     def locate(self, partition: Partition) -> str:
-        """The address of the broker that serves the topic, once a connection to it is open.
+        """Return the address of the broker that serves the topic, after connecting to it.
 
-        Raises as ``read``; UnavailableError says where the lookup led, if nobody answers there.
+        Raises as ``read``; UnavailableError contains the address if the broker does not answer.
         """
 
         def ask(deadline: float) -> str:
@@ -158,23 +159,23 @@ class BrokerClient(BrokerRequests):
         return self._persistently(ask)
 
     def greet(self) -> str:
-        """The address of a broker of ``service_url``, once a connection is open.
+        """Return the address of a broker of ``service_url``, after connecting to it.
 
         Raises as ``read``, without a second attempt.
         """
         return self._connections.first(self._deadline()).name
 
     def schema(self, partition: Partition, version: bytes | None) -> SchemaInfo | None:
-        """A version of the topic's schema, as messages name it; None: the newest.
+        """Return a version of the topic's schema, or None if it does not exist.
 
-        None where there is no such. Raises as ``read``.
+        ``version``: as messages name it; None: the newest. Raises as ``read``.
         """
 
         found = self._schema(partition, version)
         return found.schema if found is not None else None
 
     def _watching(self, partition: Partition, deadline: float) -> Consumer:
-        """The subscription through which its end is asked for, the newest of all that are kept."""
+        """Return the subscription that requests the partition's last position."""
         consumer = self._watched.pop(partition, None)
         if consumer is None or not consumer.usable:
             consumer, _ = self._subscribe(partition, None, deadline, entries=False)
@@ -214,7 +215,7 @@ class BrokerClient(BrokerRequests):
         return consumer, served
 
     def _give_up(self) -> None:
-        """The consumer, of which nothing more will come; the connection if that is broken."""
+        """Drop the consumer and its connection."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             moved = consumer.moved

@@ -138,9 +138,10 @@ def lookup(request: int, topic: str, authoritative: bool) -> bytes:
 
 
 def subscribe(request: int, consumer: int, topic: str, name: str, first: Position | None) -> bytes:
-    """Subscribe, non-durable and exclusive, from a position on; None: to what is new.
+    """Return the request for a non-durable, exclusive subscription.
 
-    The broker sends the entry at ``first`` too. A topic that does not exist is not made.
+    ``first``: the position of the first entry that the broker sends; None: only entries that are
+    published later. The broker does not create a topic.
     """
     start = None
     if first is not None:

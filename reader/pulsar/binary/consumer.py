@@ -1,14 +1,15 @@
-"""A subscription of one topic, non-durable and exclusive: entries from a position on.
+"""A non-durable, exclusive subscription of one topic, which reads entries from a position on.
 
-What the broker may send ahead is permitted by messages (FLOW): a thousand at first, then about as
-many as ``_AHEAD_BYTES`` of the topic's have. It waits in sockets and not here: bytes are read only
-when entries are asked for.
+The reader permits the broker to send a number of messages (FLOW): a thousand at first, then as many
+as fill about ``_AHEAD_BYTES``. Sent entries wait in the sockets, because bytes are received only
+when the caller asks for entries.
 
-Where nothing is left the broker says: the last message that a consumer would get is asked for
-(GET_LAST_MESSAGE_ID), and all up to it comes. What lies behind it is hidden, or not there. Where it
-knows of none (so also of a topic that was terminated while its last ledger was empty), or where
-that one does not come (older brokers name markers), what came is acknowledged: what the broker
-hides it acknowledges itself, and it tells how far both reach without a gap.
+A range ends at the last message that a consumer would get (GET_LAST_MESSAGE_ID). The broker sends
+all messages up to it. Entries behind it are hidden or do not exist. The answer has no message for
+an empty topic, and for a topic that was terminated while its last ledger was empty. Older brokers
+name a marker, which they never send. In these cases the reader acknowledges the entries that it
+received. The broker acknowledges the entries that it hides, and its answer contains the position up
+to which all entries are acknowledged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.errors import UnavailableError
-from reader.model import EntryBlock, Partition, Position
+from reader.model import BEFORE_ALL, EntryBlock, Partition, Position
 from reader.pulsar.binary import commands
 from reader.pulsar.binary.broker_connection import BrokerConnection
 from reader.pulsar.binary.broker_errors import refusal
@@ -42,12 +43,12 @@ _PROGRESS_BYTES = 64 << 10
 """A broker that sends less of one entry within ``pulsar.timeout`` counts as silent."""
 _MOST_SKIPPED = 1000
 """Entries that are read and left out before a new subscription is the shorter way."""
-_NOTHING = Position(-1, -1)
 
 
 class Consumer:
-    """Subscribed when made. ``first``: the position that it begins at; None: the end.
+    """A subscription, which the constructor makes.
 
+    ``first``: the position of the first entry; None: only entries that are published later.
     ``timeout``: seconds that the broker may be silent. Raises as ``BrokerClient.read``.
     """
 
@@ -65,8 +66,8 @@ class Consumer:
         self.partition = partition
         self._timeout = timeout
         self._clock = clock
-        before = _NOTHING if first is None else Position(first.ledger, first.entry - 1)
-        self._taken = self._reached = before  # given out; came
+        # Given out; came.
+        self._taken = self._reached = BEFORE_ALL if first is None else first.before
         self._pending: deque[Rows] = deque()
         self._permits = 0
         self._messages = self._bytes = 0
@@ -74,7 +75,7 @@ class Consumer:
         self._end: Position | None = None
         self._knows_end = False  # it was asked for since the range began, or lies behind it
         self._end_request: int | None = None
-        self._passed = _NOTHING  # as the broker says
+        self._passed = BEFORE_ALL  # as the broker says
         self._unsure = False  # whether the broker knows of no message
         self._number = connection.next_number()
         connection.consumers[self._number] = None
@@ -92,27 +93,27 @@ class Consumer:
 
     @property
     def moved(self) -> ConsumerClosed | None:
-        """What the broker said when it closed this consumer; None while it is open."""
+        """The broker's CLOSE_CONSUMER for this consumer, or None while it is open."""
         return self.connection.consumers.get(self._number)
 
     @property
     def usable(self) -> bool:
-        """Whether it can go on."""
+        """Return whether the connection and this consumer are open."""
         return not self.connection.broken and self.moved is None
 
     def goes_on_to(self, partition: Partition, wanted: Position) -> bool:
-        """Whether it stands where ``wanted`` follows, as far as one can tell."""
+        """Return whether this consumer can read ``wanted`` without skipping many entries."""
         taken = self._taken
         near = wanted.ledger > taken.ledger or wanted.entry - taken.entry <= _MOST_SKIPPED
         return self.usable and self.partition == partition and wanted > taken and near
 
     def close(self, deadline: float | None = None) -> None:
-        """Unsubscribe. ``deadline``: until when to wait for the broker to have done so."""
+        """Unsubscribe. ``deadline``: until when to wait for the broker's confirmation."""
         connection = self.connection
         moved = connection.consumers.pop(self._number, None)
         if connection.broken or moved is not None:
             return
-        connection.follow(-1, _NOTHING)
+        connection.follow(-1, BEFORE_ALL)
         number = connection.next_number()
         request = commands.close_consumer(number, self._number)
         if deadline is None:
@@ -121,14 +122,14 @@ class Consumer:
             connection.request(number, request, deadline)
 
     def ask_last_position(self) -> None:
-        """Ask for the last entry that a consumer would get. For one that is sent no entries."""
+        """Request the last entry's position. Only for a consumer without permits."""
         if self._end_request is not None:
             self.connection.forget(self._end_request)  # it may tell of an earlier time
         self._end_request = None
         self._ask_for_end()
 
     def take_last_position(self, deadline: float) -> Position:
-        """What was asked for, waited for until ``deadline`` of the clock."""
+        """Wait until ``deadline`` and return the position that was requested."""
         assert self._end_request is not None
         number, self._end_request = self._end_request, None
         answer = self.connection.awaited(number, deadline)
@@ -141,9 +142,9 @@ class Consumer:
     # -- entries -------------------------------------------------------------------------------
 
     def blocks(self, wanted: Position, last: int, block_bytes: int) -> Iterator[EntryBlock]:
-        """Entries from ``wanted`` on, up to ``last`` of its ledger, that the broker gives.
+        """Yield the entries that the broker sends, from ``wanted`` up to ``last`` of its ledger.
 
-        Raises UnavailableError, after all that came, where it cannot go on.
+        Raises UnavailableError, after all received entries, if the subscription cannot continue.
         """
         target = Position(wanted.ledger, last)
         self._begin(wanted, target, block_bytes)
@@ -179,14 +180,15 @@ class Consumer:
                 self._ask_for_end()
 
     def _complete(self, wanted: Position, target: Position) -> bool:
-        """Whether all of the range has come that ever will."""
+        """Return whether the broker will send no further entry of the range."""
         if self._reached >= target or self._passed >= target:
             return True
-        before = Position(wanted.ledger, wanted.entry - 1)
-        return self._knows_end and self._end is not None and self._end <= max(self._reached, before)
+        if not self._knows_end or self._end is None:
+            return False
+        return self._end <= max(self._reached, wanted.before)
 
     def _wait(self, patience: _Patience) -> None:
-        """For entries or an answer."""
+        """Wait for entries or an answer."""
         reached, received = self._reached, self.connection.received
         rows = self.connection.rows
         if not rows:  # some may have come while the client was idle
@@ -210,10 +212,10 @@ class Consumer:
         if patience.asks_again():
             self._insist()
         elif self._unsure and patience.waited() >= min(_UNSURE_SECONDS, self._timeout / 2):
-            self._end, self._knows_end = _NOTHING, True
+            self._end, self._knows_end = BEFORE_ALL, True
 
     def _insist(self) -> None:
-        """Ask for more, and how far we are."""
+        """Permit messages again, acknowledge, and request the last position."""
         # It may count messages in another way than we do.
         self._permits = 0
         self._permit(self._window())
@@ -233,7 +235,7 @@ class Consumer:
             self._permit(self._window())
 
     def _take(self, wanted: Position, target: Position) -> EntryBlock | None:
-        """What lies within the range and came in the first piece of memory that has any of it."""
+        """Return pending entries of the range in one arena, or None if none are pending."""
         while self._pending:
             arena, parts = self._pending[0].arena, []
             while self._pending and self._pending[0].arena is arena:
@@ -249,7 +251,7 @@ class Consumer:
                 return None
             found = np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
             self._taken = Position(int(found[LEDGER, -1]), int(found[ENTRY, -1]))
-            begin = _count_until(found, Position(wanted.ledger, wanted.entry - 1))
+            begin = _count_until(found, wanted.before)
             self._skipped += begin
             if begin < found.shape[1]:
                 found = found[:, begin:]
@@ -267,7 +269,7 @@ class Consumer:
         return min(max(_AHEAD_BYTES // mean, _LEAST_PERMITS), _MOST_PERMITS)
 
     def _permit(self, messages: int) -> None:
-        """Have at least so many messages permitted that did not come yet."""
+        """Raise the number of permitted messages in flight to at least ``messages``."""
         if messages > self._permits:
             self.connection.send(commands.flow(self._number, messages - self._permits))
             self._permits = messages
@@ -279,7 +281,7 @@ class Consumer:
             self.connection.ask(self._end_request, request)
 
     def _look_for_end(self) -> bool:
-        """Whether the broker answered where its last message is."""
+        """Return whether the broker answered the request for its last position."""
         if self._end_request is None:
             return False
         answer = self.connection.answer(self._end_request)
@@ -290,7 +292,7 @@ class Consumer:
             raise refusal(answer.error, answer.text, str(self.partition))
         if not isinstance(answer, LastMessage):
             raise self.connection.wrong_answer()
-        self._passed = max(self._passed, answer.passed or _NOTHING)
+        self._passed = max(self._passed, answer.passed or BEFORE_ALL)
         self._unsure = answer.position.entry < 0
         if not self._unsure:
             self._end, self._knows_end = answer.position, True
@@ -298,14 +300,17 @@ class Consumer:
 
 
 def _count_until(values: npt.NDArray[np.int64], position: Position) -> int:
-    """How many of the entries, which ascend, lie at or before a position."""
+    """Return how many entries, which ascend, are at or before a position."""
     ledgers, entries = values[LEDGER], values[ENTRY]
     low, high = np.searchsorted(ledgers, (position.ledger, position.ledger + 1))
     return int(low + np.searchsorted(entries[low:high], position.entry, side="right"))
 
 
 class _Patience:
-    """How long to wait, and when to ask again. ``timeout``: seconds in which nothing comes."""
+    """The deadline of a wait, and the time of the next retry.
+
+    ``timeout``: seconds without progress after which the wait fails.
+    """
 
     def __init__(self, clock: Callable[[], float], timeout: float) -> None:
         self._clock = clock
@@ -313,7 +318,7 @@ class _Patience:
         self.begin()
 
     def begin(self) -> None:
-        """Something came."""
+        """Start again after progress."""
         now = self._clock()
         self._bytes = 0
         self._began = now
@@ -323,27 +328,27 @@ class _Patience:
         self._ask_at = now + self._pause
 
     def seconds(self) -> float:
-        """To wait now."""
+        """Return the seconds until the next retry or the deadline."""
         return max(min(self._deadline, self._ask_at) - self._clock(), 0.0)
 
     def waited(self) -> float:
-        """For how many seconds."""
+        """Return the seconds since the last progress."""
         return self._clock() - self._began
 
     def ask_soon(self) -> None:
-        """Ask again in a moment, the next time after twice as long."""
+        """Retry in a moment. The pause doubles with each retry."""
         self._ask_at = min(self._ask_at, self._clock() + self._soon)
         self._pause, self._soon = self._soon, 2 * self._soon
 
     def ended(self, received: int) -> bool:
-        """Whether it waited long enough. ``received``: bytes, of no whole entry."""
+        """Return whether the deadline has passed. ``received``: bytes of an incomplete entry."""
         self._bytes += received
         if self._bytes >= _PROGRESS_BYTES:
             self.begin()
         return self._clock() >= self._deadline
 
     def asks_again(self) -> bool:
-        """Whether to ask again now, the next time after twice as long."""
+        """Return whether a retry is due. The pause doubles with each retry."""
         if self._clock() < self._ask_at:
             return False
         self._pause *= 2

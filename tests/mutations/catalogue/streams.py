@@ -13,7 +13,7 @@ MUTATIONS = (
     Mutation(
         "starting-position-off-by-one",
         "reader/stream/topic_stream.py",
-        "at = wanted if last else Position(wanted.ledger, wanted.entry - 1)",
+        "at = wanted if last else wanted.before",
         "at = wanted",
         "a stream leaves out the message at its startingPosition",
         ("tests/unit/stream/test_positions.py",),
