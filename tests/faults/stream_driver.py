@@ -91,11 +91,13 @@ class StreamDriver:
         assert self._lives[-1].running, f"the stream program has ended:\n{self._log[-3000:]}"
 
     def finish(self) -> None:
-        """Read all that there is, now that nothing fails and nothing is sent."""
+        """Read all that there is, now that nothing fails and nothing is sent.
+
+        Without limits for a micro-batch: after hours, some million messages may be left.
+        """
         self._lives[-1].kill()
-        self._lives.append(
-            StreamProgram(self._directory, replace(self._job, now=True, restarts=False))
-        )
+        rest = replace(self._job, now=True, restarts=False, options={})
+        self._lives.append(StreamProgram(self._directory, rest))
         code = self._lives[-1].code(_SECONDS)
         assert code == 0, f"exit code {code}:\n{self._lives[-1].log[-3000:]}"
 
