@@ -239,6 +239,26 @@ def test_a_batch_whose_late_row_has_expired_is_not_run_again_without_it() -> Non
     )
 
 
+def test_a_batch_without_rows_is_not_run_again_once_its_chunk_has_expired() -> None:
+    """It has the first of two chunks; nobody can tell that no row expired with them (seed 3561)."""
+    check(
+        Settings(wildcard=False, retention_hours=3),
+        Step("stream_meet"),
+        Step("publish"),
+        Step("stream"),
+        Step("chunk", 0, 541),
+        Step("stream"),
+        Step("chunk", 0, 148),
+        Step("advance", 271),
+        Step("roll"),
+        Step("chunk"),
+        Step("stream_meet"),
+        Step("stream"),
+        Step("maintain", 0, 439),
+        Step("replay", 367),
+    )
+
+
 def test_a_late_row_that_expires_before_it_is_read_is_told() -> None:
     """Nothing else was published, so only what was given up is behind the stream's offset."""
     with new_world(Settings(partitions=1, wildcard=False, retention_hours=3)) as world:

@@ -105,6 +105,14 @@ MUTATIONS = (
         ("tests/unit/iceberg/test_old_snapshots.py",),
     ),
     Mutation(
+        "iceberg-snapshots-kept-for-the-window",
+        "offloader/iceberg/follower.py",
+        "half = int(offload.vacuum_after.total_seconds() * 1000) // 2",
+        "half = int(offload.vacuum_after.total_seconds() * 1000)",
+        "vacuum deletes files of a snapshot whose catalog was away for hours",
+        ("tests/unit/iceberg/test_old_snapshots.py",),
+    ),
+    Mutation(
         "iceberg-commit-of-others-believed",
         "offloader/iceberg/changes.py",
         "if not one.id or (one.id != shown.commit if first else bool(one.removed)):",

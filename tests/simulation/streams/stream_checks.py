@@ -127,7 +127,7 @@ def replay_batch(world: World, a: int, trouble: Callable[[], None] = _no_trouble
     else:
         now = _readable(world)
         gone = now is None or any(row not in now for row in rows)
-        gone = gone or _has_expired(world, start, end)
+        gone = gone or _has_expired(world, start, end if rows else None)
         before = any(_is_gone(ml, start.of(_partition(ml)).at.ledger) for ml in _lives(world))
         world.require(
             gone or before or _has_reason(world, stream),
@@ -135,12 +135,17 @@ def replay_batch(world: World, a: int, trouble: Callable[[], None] = _no_trouble
         )
 
 
-def _has_expired(world: World, start: StreamOffset, end: StreamOffset) -> bool:
+def _has_expired(world: World, start: StreamOffset, end: StreamOffset | None) -> bool:
     """Whether a row that lies in a batch has expired: maybe one that the batch did not have, as
-    its chunked message was given up later."""
+    its chunked message was given up later.
+
+    ``end`` is None for a batch without rows: nobody can tell whether it had one, once any row
+    behind its start has expired.
+    """
     for index, ledger, entry, _ in (row[0] for row in _expired(world) or ()):
         one = Partition(TOPIC, index)
-        if start.of(one).at < Position(ledger, entry) <= end.of(one).at:
+        begins_before = start.of(one).at < Position(ledger, entry)
+        if begins_before and (end is None or Position(ledger, entry) <= end.of(one).at):
             return True
     return _has_expired_late(world, start)
 

@@ -143,6 +143,25 @@ def test_vacuum_deletes_nothing_that_a_snapshot_has(world: World) -> None:
 
 
 @pytest.mark.usefixtures("small")
+def test_vacuum_waits_for_a_catalog_that_is_away(world: World) -> None:
+    """Iceberg's last turn was at 0.8 of the window, and a vacuum comes at 1.1."""
+    for ledger in (1, 2, 3):
+        world.fill(ledger)
+    world.follow()
+    world.maintainer(vacuum_after="1d").maintain(TOPIC)
+    world.follower = world.another(vacuum_after="1d")
+    world.follow()
+    make_older(world.directory, 0.8)
+    world.ahead_ms = int(0.8 * 24 * HOUR_MS)
+    world.follow()
+    make_older(world.directory, 0.3)
+    world.ahead_ms = 0
+    assert world.maintainer(vacuum_after="1d").maintain(TOPIC, vacuum=True).vacuumed == 3
+    there = {one.name for one in world.directory.rglob("*.parquet")}
+    assert parquet_of_snapshots(world) <= there
+
+
+@pytest.mark.usefixtures("small")
 def test_unused_metadata_is_deleted_and_nothing_else(world: World) -> None:
     for ledger in range(1, 6):
         world.fill(ledger)

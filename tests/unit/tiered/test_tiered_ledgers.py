@@ -155,6 +155,22 @@ def test_what_is_deleted_is_not_found(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
+def test_a_ledger_is_looked_for_anew_after_a_read_that_failed(tmp_path: Path, form: str) -> None:
+    """Its objects are moved to another place while a process reads them."""
+    sent = entries(50, 200)
+    paths = put(tmp_path / "old", sent, form)
+    ledgers = TieredLedgers([place(tmp_path / one, form) for one in ("old", "new")])
+    assert read(ledgers, 0, 49) == dict(enumerate(sent))
+    put(tmp_path / "new", sent, form)
+    for path in paths:
+        path.write_bytes(b"")  # a file that is open here
+        path.unlink()
+    with pytest.raises(CorruptError):
+        read(ledgers, 0, 49)
+    assert read(ledgers, 0, 49) == dict(enumerate(sent))
+
+
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"\0"])
 def test_an_object_of_another_size_is_damaged(
