@@ -45,7 +45,7 @@ def tell(screen: Screen, out: Path) -> None:
             stage = stack.enter_context(Stage("flights", partitions=3, split_bytes="64KiB"))
         # Our JVMs live for minutes, too short for the second compiler to pay off. The servers are
         # running already and keep it.
-        os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
         lake = stack.enter_context(PulsarLake(stage.config))
         # Called first on exit, so that nothing interrupts the clean-up.
         stack.callback(signal.signal, signal.SIGINT, signal.SIG_IGN)

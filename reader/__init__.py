@@ -38,6 +38,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import reader.kernels.begun  # noqa: F401 - notes the time before anything else is imported
+
 if TYPE_CHECKING:
     from reader.scan import TopicReader, open_topic
 

@@ -443,9 +443,8 @@ def spark_context(config: Config, stop: Stop) -> Callable[[], SparkContext]:
         conf = {
             "spark.scheduler.mode": "FAIR",
             "spark.python.daemon.module": "offloader.convert.worker_daemon",
-            # No data goes through this JVM: better compilers and collectors cost more than they
-            # save.
-            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            # No data goes through this JVM: a better compiler costs more than it saves.
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
             **config.spark.conf,
         }
         spark = config.spark.model_copy(update={"master": master, "conf": conf})

@@ -5,8 +5,8 @@ an imported module it would still run the old machine code. So each module that 
 a key: a hash of its source, of the sources of all modules that it imports in turn, and of the
 versions of what compiles them. Its kernels lie in a directory with that key in its name, so that a
 change compiles only the kernels that depend on it. numba itself adds the kind of CPU to the key.
-A process whose sources change under it, by an upgrade, keeps no kernels of modules that it imports
-from then on: the hash would be that of other sources.
+A process whose sources change under it, by an upgrade, keeps no kernels from then on: the hash
+would be that of other sources than it has imported.
 
 The directories lie in ``NUMBA_CACHE_DIR``, in the user's cache directory, which all clones share,
 or beside the sources: the first of these that has the directory already, or else can be written, by
@@ -36,6 +36,7 @@ import llvmlite
 import numba
 import numpy as np
 
+from reader.kernels.begun import BEGUN_NS
 from reader.private_directory import NotPrivateError, make_private, warn_once
 
 __all__ = [
@@ -54,8 +55,6 @@ _PREFIX = "pulsar-lake-kernels-"
 # process that compiles a kernel later than that makes its directory again.
 _KEPT = 4
 _KEPT_SECONDS = 3600.0
-_BEGUN_NS = time.time_ns()
-"""When this process began to import kernels; what is older is what it imports."""
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([^\n]*))", re.M
@@ -220,7 +219,7 @@ def kernel_cache(module: str) -> KernelCache | None:
         return None
     python = f"{sys.implementation.cache_tag} {sys.version}"
     key = source_hash(sources, (python, numba.__version__, llvmlite.__version__, np.__version__))
-    if have_changed(Path(__file__).parents[1], sources, _BEGUN_NS):
+    if have_changed(Path(__file__).parents[1], sources, BEGUN_NS):
         return KernelCache(key, None)
     bases = [Path(__file__).parent / "__pycache__"]
     with suppress(RuntimeError):  # a user without a home directory

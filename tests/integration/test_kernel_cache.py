@@ -28,14 +28,29 @@ stats = entry_headers.scan_entries.stats
 print(entries[E_PUBLISH, 0], sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 
-# The same, while the constants are others from the first kernels on until all are imported.
-_UPGRADED = """
+# The same, while the constants are others: from the first kernels on until all are imported, or
+# until the constants are imported, and no kernels.
+_UPGRADED = {
+    "while it imports kernels": """
 import os
 from reader.kernels import utf8
 os.rename("tables.py", "reader/decode/tables.py")
 from reader.decode.passes import entry_headers
 os.rename("before.py", "reader/decode/tables.py")
-"""
+""",
+    "before it imports kernels": """
+import importlib.util, os, sys, time
+import reader
+name, path = "reader.decode.tables", "reader/decode/tables.py"
+os.rename("tables.py", path)
+spec = importlib.util.spec_from_file_location(name, path)
+sys.modules[name] = importlib.util.module_from_spec(spec)  # alone: its package imports kernels
+spec.loader.exec_module(sys.modules[name])
+assert "reader.kernels.cache" not in sys.modules
+time.sleep(0.1)  # a file's times are those of the system's last tick
+os.rename("before.py", path)
+""",
+}
 
 
 def _scan(root: Path, cache: Path, begin: str = "") -> tuple[int, int, int]:
@@ -72,13 +87,16 @@ def _others(constants: str) -> str:
     return after
 
 
-def test_a_process_that_is_upgraded_keeps_no_kernels(tmp_path: Path, package: Path) -> None:
+@pytest.mark.parametrize("when", _UPGRADED)
+def test_a_process_that_is_upgraded_keeps_no_kernels(
+    tmp_path: Path, package: Path, when: str
+) -> None:
     """Its modules are of two versions, and the hash of the first would name kernels of both."""
     cache = tmp_path / "cache"
     before = (package / _CONSTANTS).read_text()
     (tmp_path / "before.py").write_text(before)
     (tmp_path / "tables.py").write_text(_others(before))
-    assert _scan(tmp_path, cache, _UPGRADED)[1] == 0
+    assert _scan(tmp_path, cache, _UPGRADED[when])[1] == 0
     assert _scan(tmp_path, cache) == (1_000, 0, 1)
 
 

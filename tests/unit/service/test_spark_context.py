@@ -1,0 +1,27 @@
+"""Spark of the offloader, as it is set up."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from offloader.config import Config, load_config
+from offloader.service.daemon import spark_context
+from offloader.service.signals import Stop
+
+
+def test_it_goes_with_any_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JVM does not start with two, and JAVA_TOOL_OPTIONS may name one."""
+    built: list[Config] = []
+
+    def build(config: Config, *, app_name: str) -> SimpleNamespace:
+        built.append(config)
+        return SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=lambda: None))
+
+    monkeypatch.setattr("spark_ext.session.builder.build_session", build)
+    spark_context(load_config(None), Stop())()
+    options = built[0].spark.conf["spark.driver.defaultJavaOptions"]
+    assert "-XX:TieredStopAtLevel=1" in options.split()
+    assert not re.search(r"-XX:\+Use\w+GC", options)
