@@ -99,7 +99,8 @@ def trouble(world: World, number: int, kind: Trouble, at: int, *, maintain: bool
     error: Exception | None = None
     with suppress(CrashError):
         error = work(world, number, maintain)
-    met = _met(world)
+    # Another offloader's turn is no trouble: both go on.
+    met = bool(world.outages.met) or (world.effects.met and kind != "meet")
     world.effects.reset()
     if error is not None and not (excuses or met or _skewed(world, maintain)):
         raise world.violation(f"a turn fails without a reason: {error}") from error
