@@ -303,16 +303,6 @@ def test_a_range_ends_with_its_ensemble() -> None:
         assert min(first for first, _ in new.batches) == 104
 
 
-def test_a_bookie_that_is_silent_costs_its_timeout_once() -> None:
-    def quiet(request: int, ledger: int, entry: int) -> None:
-        return None
-
-    with FakeBookie(quiet, silent) as one, FakeBookie(single, batch) as two:
-        assert read(ledger_of([one.address, two.address])) == EXPECTED
-        # A timeout closes the connection, so there was one.
-        assert (one.connections, one.asked) == (1, [])
-
-
 @pytest.mark.usefixtures("nobody_is_late")
 def test_a_kept_connection_that_goes_silent_costs_its_timeout_once() -> None:
     mute = [False]
