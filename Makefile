@@ -72,7 +72,7 @@ FEW := --hypothesis-profile=check
 check-alone test-alone: export PULSAR_LAKE__SPARK__CLASS_ARCHIVE := false
 
 .PHONY: check
-check: lint check-alone  ## Lint, types, import contracts and unit tests: below 90 seconds
+check: lint check-alone  ## Lint, types, import contracts and unit tests
 
 .PHONY: check-alone
 check-alone: setup  ## The tests of `check`, without lint
@@ -83,7 +83,7 @@ chromium:
 	@.ci/chromium
 
 .PHONY: test
-test: lint test-alone  ## `check`, simulated histories, each kind of message and one journey a door: below 8 minutes
+test: lint test-alone  ## `check`, simulated histories, each kind of message and one journey a door
 
 .PHONY: test-alone
 test-alone: setup chromium  ## The tests of `test`, without lint
@@ -105,8 +105,10 @@ ON_STORAGES := tests/maintenance/test_commit.py tests/maintenance/test_commit_fa
 
 .PHONY: test-storages
 test-storages: setup  ## The contract of storages, and the product on each kind (options: STORAGES="gcs hdfs")
-	$(BIN)/python -m pytest -m nightly tests/storages
-	for kind in $(STORAGES); do $(PYTEST) $(FEW) --storage $$kind $(ON_STORAGES); done
+	$(BIN)/python -m pytest -m nightly --junitxml=build/junit/storages.xml tests/storages
+	for kind in $(STORAGES); do \
+		$(PYTEST) $(FEW) --junitxml=build/junit/storages-$$kind.xml --storage $$kind $(ON_STORAGES); \
+	done
 
 .PHONY: test-nightly
 test-nightly: setup test-storages  ## What takes hours: each storage, random tests in full, many histories, faults

@@ -1,7 +1,8 @@
 """moto's S3 as a program. Two differences between moto and S3 are removed.
 
 - moto checks the condition of a put and writes the object later, so that two conditional puts at
-  once could both succeed. Here a put is one step.
+  once could both succeed. Here a put is one step. A multipart upload's completion is not: two with
+  a condition may both succeed, and nobody here makes such.
 - moto serves all of AWS, and reads the service from the parts between the slashes of a signature.
   A signature of version 2, as Pulsar's offloader makes it, is random text. About one in 1,400 has
   as many slashes as one of version 4, and its request failed with status 500. Here each request

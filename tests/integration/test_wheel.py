@@ -158,7 +158,7 @@ def test_without_a_network_one_line_says_what_to_do(user: User) -> None:
 
 @pytest.mark.timeout(600)  # the cluster, a session without any cache
 def test_java_is_enough(user: User, orders: Orders, lake_config: Config) -> None:
-    """A topic with rows in the table, on the bookies and in open ledgers; the cache is empty."""
+    """A topic with rows in the table, on bookies and in open ledgers; no jar is in the cache."""
     options = "".join(
         f'{name} = "{value}"\n' for name, value in lake_config.storage.options.items()
     )

@@ -17,10 +17,10 @@ from tests.contract.corpus.world import Outcomes, World
 from tests.contract.stream.unions import Rows, queried, streamed, together
 from tests.spark.connect.client import Client
 
-__all__ = ["SparkReaders"]
+__all__ = ["SOME", "SparkReaders"]
 
 # Schemas of every kind some: each takes Spark its time.
-_SOME = (
+SOME = (
     "avro-everything",
     "json-everything",
     "json-broken",
@@ -67,7 +67,7 @@ class SparkReaders(Closing):
 
     def connect(self, kinds: Iterable[Kind]) -> Outcomes:
         """The query of a Connect client, of some kinds: its rows are made as those of ``query``."""
-        some = [kind for kind in kinds if kind.name in _SOME]
+        some = [kind for kind in kinds if kind.name in SOME]
 
         def read(topics: Sequence[str]) -> Rows:
             names = [Topic.parse(topic) for topic in topics]
@@ -78,7 +78,7 @@ class SparkReaders(Closing):
 
     def stream(self, kinds: Iterable[Kind]) -> Outcomes:
         """Run one batch of halves and some others, and the same batch again in a later state."""
-        some = [kind for kind in kinds if kind.halves or kind.name in _SOME]
+        some = [kind for kind in kinds if kind.halves or kind.name in SOME]
         checkpoint = self._folder / "checkpoint"
         shutil.rmtree(checkpoint / "commits", ignore_errors=True)  # as if the batch had failed
 

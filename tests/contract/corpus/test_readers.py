@@ -21,7 +21,7 @@ from tests.contract.corpus import Kind
 from tests.contract.corpus.all_kinds import KINDS
 from tests.contract.corpus.readers import Readers
 from tests.contract.corpus.readings import Readings
-from tests.contract.corpus.spark_readers import SparkReaders
+from tests.contract.corpus.spark_readers import SOME, SparkReaders
 from tests.contract.corpus.topics import encryption
 from tests.contract.corpus.world import Outcomes, World, elsewhere
 from tests.contract.rows import keyed, tier_table
@@ -184,6 +184,67 @@ def test_cold(kind: Kind, cold: Readings) -> None:
 @_each(KINDS)
 def test_moved(kind: Kind, moved: Readings) -> None:
     moved.check(kind)
+
+
+def test_no_reader_leaves_kinds_out(
+    world: World, hot: Readings, half: Readings, cold: Readings, moved: Readings
+) -> None:
+    """A kind that a reader does not give is compared with nothing."""
+
+    def names(chosen: Callable[[Kind], bool]) -> set[str]:
+        return {kind.name for kind in world.kinds if chosen(kind)}
+
+    def plain(chosen: Callable[[Kind], bool]) -> set[str]:
+        return names(lambda kind: kind.config == "plain" and chosen(kind))
+
+    def read(tier: str) -> set[str]:
+        return names(lambda kind: tier not in kind.unread)
+
+    def is_any(kind: Kind) -> bool:
+        return True
+
+    def is_some(kind: Kind) -> bool:
+        return kind.name in SOME
+
+    def has_halves(kind: Kind) -> bool:
+        return kind.halves
+
+    def is_streamed(kind: Kind) -> bool:
+        return kind.halves or kind.name in SOME
+
+    always = {
+        "bookkeeper": read("bookkeeper"),
+        "broker": read("broker"),
+        "query": names(is_any),
+        "stream": names(is_any),
+        "new stream": names(_is_limited),
+        "spark": plain(is_any),
+        "connect": plain(is_some),
+    }
+    halves = dict.fromkeys(("query", "stream", "new stream"), names(has_halves))
+    of_halves = names(lambda kind: kind.halves and "parquet" not in kind.unread)
+    wanted = {
+        "hot": always,
+        "half": halves | {"spark": plain(has_halves), "spark stream": plain(is_streamed)},
+        "cold": always
+        | {
+            "parquet": read("parquet"),
+            "parquet through the broker": names(lambda kind: kind.twice),
+            "iceberg": plain(lambda kind: "parquet" not in kind.unread),
+            "spark stream": plain(is_streamed),
+        },
+        "moved": {
+            "tiered": read("tiered"),
+            "broker": names(lambda kind: kind.halves and "broker" not in kind.unread),
+            "query of objects": names(has_halves),
+            "parquet from objects": of_halves,
+            "spark": plain(has_halves),
+        },
+    }
+    states = {"hot": hot, "half": half, "cold": cold, "moved": moved}
+    for state, readings in states.items():
+        found = {reader: set(given) for reader, given in readings.outcomes.items()}
+        assert found == wanted[state], state
 
 
 @_each(kind for kind in KINDS if "broker" in kind.unread)

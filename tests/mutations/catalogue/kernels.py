@@ -24,6 +24,14 @@ MUTATIONS = (
         (_CACHE,),
     ),
     Mutation(
+        "upgraded-before-the-first-kernel",
+        "reader/__init__.py",
+        "import reader.kernels.begun  # noqa",
+        "import reader.errors  # noqa",
+        "a process that is upgraded before it decodes keeps kernels of both versions for good",
+        (_CACHE,),
+    ),
+    Mutation(
         "relative-import-in-a-kernel",
         "reader/decode/passes/column_memory.py",
         "from reader.decode.passes.copies import copy",

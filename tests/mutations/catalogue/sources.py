@@ -72,6 +72,22 @@ MUTATIONS = (
         ("tests/unit/sources/test_lookback.py",),
     ),
     Mutation(
+        "failed-ledger-not-looked-for-anew",
+        "reader/tiered/tiered_ledgers.py",
+        "        except PulsarLakeError as error:\n            self._forget(ledger)\n",
+        "        except PulsarLakeError as error:\n",
+        "objects that were moved or put back are not found until the process ends",
+        ("tests/unit/tiered/test_tiered_ledgers.py",),
+    ),
+    Mutation(
+        "a-late-bookie-asked-again",
+        "reader/bookkeeper/pool.py",
+        "        self._late[bookie] = (self.clock() + _AVOID_SECONDS, waits)\n",
+        "",
+        "each read waits again for a bookie that does not answer",
+        ("tests/unit/bookkeeper/test_client.py",),
+    ),
+    Mutation(
         "unhealthy-bookies-asked-first",
         "reader/bookkeeper/entry_reads.py",
         "if kind[one]",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -208,6 +210,15 @@ def test_a_source_that_was_put_there_since_is_seen(tmp_path: Path) -> None:
     assert not have_changed(package, modules[:2], since)
     assert have_changed(package, ["p.gone"], since)
     assert not have_changed(tmp_path / "p.zip" / "p", modules, 0)
+
+
+def test_the_process_begins_before_any_module_is_imported() -> None:
+    """What is imported before the time is noted may be replaced without being noticed."""
+    code = "import sys, reader; print([name for name in sys.modules if name.startswith('reader')])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "['reader', 'reader.kernels', 'reader.kernels.begun']\n"
 
 
 def test_directory_is_the_first_that_can_be_written(

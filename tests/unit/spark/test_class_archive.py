@@ -201,7 +201,7 @@ def test_our_java_options_come_before_those_of_the_user() -> None:
     assert conf["spark.driver.extraJavaOptions"] == mine["spark.driver.extraJavaOptions"]
     assert conf[OPTIONS].endswith(" " + mine[OPTIONS])
     assert "-Dlog4j2.configurationFile=" in conf[OPTIONS]
-    java(conf[OPTIONS] + " -XX:+UseSerialGC")  # a JVM has one garbage collector, and this one names it
+    java(conf[OPTIONS] + " -XX:+UseSerialGC")  # ours name no collector: a JVM has one
 
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

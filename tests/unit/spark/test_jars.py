@@ -228,7 +228,7 @@ def test_another_file_than_the_listed_one_is_refused(
     with pytest.raises(UnavailableError, match=r"third-1.2.jar came with another SHA-256"):
         third({}, lambda _: None)
     assert [one.name for one in jars_folder().iterdir()] == [".lock"]
-    (jars_folder() / JARS[2].file).write_bytes(CONTENT["third"])
+    default.files[JARS[2].repository_path] = CONTENT["third"]  # the repository is mended
     assert contents(third({}, lambda _: None)) == [CONTENT["third"]]
 
 

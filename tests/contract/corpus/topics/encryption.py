@@ -24,6 +24,7 @@ def _unknown(to: Place) -> Iterator[None]:
         ]
         to.write(messages, encryption=keys)
         to.write(messages, encryption=keys, batch=3, compression="ZSTD")
+        to.write([{"value": body(9_000)}], chunk_size=2_000, encryption=keys)
         to.write([{"value": b"open"}])
         if kind == KEY_KINDS[0]:
             yield

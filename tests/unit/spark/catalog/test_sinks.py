@@ -84,11 +84,13 @@ def test_a_batch_with_a_name_is_sent_once(sinks: Sinks, world: World) -> None:
 
 
 def test_the_same_name_and_number_into_two_topics(sinks: Sinks, world: World) -> None:
-    """In foreachBatch: each of them gets its rows."""
-    for place in ("public/default/a", "public/default/b", None):
-        write = named(place=place)
-        assert sending(sinks.commit(None, write, None, messages(staged(world, write))))
-        sinks.sent(None, write, None)
+    """In foreachBatch, or by a copied checkpoint: each of them gets its rows, and the next ones."""
+    for version in (7, 8):
+        for place in ("public/default/a", "public/default/b", None):
+            write = named(place=place, version=version)
+            assert sending(sinks.commit(None, write, None, messages(staged(world, write))))
+            sinks.sent(None, write, None)
+            assert sinks.commit(None, write, None, messages(staged(world, write))) == {}
 
 
 def test_what_was_begun_is_finished_though_there_are_no_rows_any_more(
