@@ -78,6 +78,7 @@ _STARTING_JVMS = (
     "unit/reader/test_column_names",
     "unit/spark/test_class_archive",
     "unit/spark/test_jars",
+    "unit/spark/test_jvm",
     "unit/spark/test_shim",
     "unit/storage/test_storage_identity",
 )

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from reader.errors import ConfigurationError
 from reader.printable import printable
+from spark_ext.session.jars import java_lines
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["forget_ended_jvm", "launch_jvm", "safe_path"]
 
 _NOISE = ("WARNING: Using incubator modules",)
+_SCRIPT = "/bin/spark-class: line "
+"""What bash says of Spark's script, once the JVM that makes its command has failed."""
 
 
 def launch_jvm(conf: SparkConf, environment: Mapping[str, str], *, quiet: bool) -> None:
@@ -45,7 +48,7 @@ def launch_jvm(conf: SparkConf, environment: Mapping[str, str], *, quiet: bool) 
             gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)
         return
-    last: deque[str] = deque(maxlen=20)
+    last: deque[str] = deque(maxlen=1)
     read_end, write_end = _pipe()
     reader = Thread(target=_pass_on, args=(read_end, last), name="spark-stderr", daemon=True)
     reader.start()
@@ -54,9 +57,8 @@ def launch_jvm(conf: SparkConf, environment: Mapping[str, str], *, quiet: bool) 
             gateway = launch_gateway(conf, {"stderr": write_end})  # type: ignore[no-untyped-call]
     except (PySparkRuntimeError, OSError) as error:
         reader.join(5)
-        reason = next((line for line in reversed(last) if line.strip()), str(error))
         raise ConfigurationError(
-            f"Spark's JVM does not start: {reason.strip()}",
+            f"Spark's JVM does not start: {last[0] if last else error}",
             hint="it needs Java 17 or newer on the PATH or in JAVA_HOME",
         ) from error
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
@@ -121,5 +123,6 @@ def _pass_on(source: IO[bytes], last: deque[str]) -> None:
         for raw in source:
             line = raw.decode(errors="replace").rstrip("\n")
             if not line.startswith(_NOISE):
-                last.append(line)
+                if _SCRIPT not in line:
+                    last += java_lines(line)
                 sys.stderr.write(printable(line) + "\n")
