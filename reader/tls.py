@@ -20,6 +20,8 @@ __all__ = ["certificate_error", "client_context"]
 _MOST_KEPT = 64
 """More than ``clients.process_clients`` keeps settings, each with up to three sections."""
 
+_MOST_CAUSES = 32
+
 _Key = tuple[str, FileState, FileState, FileState, bool]
 
 _lock = threading.Lock()
@@ -94,8 +96,10 @@ def _no_password() -> str:
 def certificate_error(error: BaseException) -> str | None:
     """Why a server's certificate was not accepted, if that is what ``error`` comes from."""
     found: BaseException | None = error
-    while found is not None:
+    for _ in range(_MOST_CAUSES):  # an error may be its own cause
         if isinstance(found, ssl.SSLCertVerificationError):
             return found.verify_message
+        if found is None:
+            return None
         found = found.__cause__ or found.__context__
     return None

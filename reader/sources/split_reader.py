@@ -150,7 +150,10 @@ class SplitReader:
             except PulsarLakeError as error:
                 failed = self._first()
                 if given or not self._goes_on_after(error):
-                    raise _with_first(error, failed) from error
+                    first = failed.first_error if failed is not None else None
+                    if first is None or first.message == error.message:
+                        raise
+                    raise _because_of(first, error) from error
                 if failed is not None and failed.first_error is None:
                     failed.first_error = error
 
@@ -197,11 +200,8 @@ class SplitReader:
         return True
 
 
-def _with_first(error: PulsarLakeError, part: _Part | None) -> PulsarLakeError:
+def _because_of(first: PulsarLakeError, error: PulsarLakeError) -> PulsarLakeError:
     """The last source's error, which says as well why the first one was left."""
-    first = part.first_error if part is not None else None
-    if first is None or first.message == error.message:
-        return error
     return type(error)(
         f"{error.message}; asked because of: {first.message}",
         hint=error.hint or first.hint,

@@ -66,7 +66,7 @@ def run_statement(session: Session, text: str, output: Output, progress: Progres
         schema = execution.schema()
         progress.clear()
         return output.write(schema, _cleared(execution, output, progress))
-    except BrokenPipeError:
+    except (BrokenPipeError, PulsarLakeError):
         raise
     except Exception as error:
         raise _told(session, error) from error

@@ -277,6 +277,18 @@ def test_what_no_source_can_help_with_is_raised() -> None:
         read(split(metadata=OLD), sources)
 
 
+def test_an_error_keeps_what_it_comes_from() -> None:
+    """Who follows the causes of one that is its own cause does not come to an end."""
+
+    def steps(split: Split) -> Generator[Step]:
+        raise ConfigurationError("format 9") from KeyError("nine")
+        yield
+
+    with pytest.raises(ConfigurationError, match="format 9") as caught:
+        read(split(metadata=OLD), {Stage.STORED: Called(steps)})
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
 def test_without_falling_back_an_error_is_raised() -> None:
     sources = {Stage.STORED: Scripted({1: UnavailableError("silent")})}
     with pytest.raises(UnavailableError, match="silent"):
