@@ -65,7 +65,7 @@ def check_java(environment: Mapping[str, str], waiting: Waiting, *, seconds: flo
     said = (done.stderr + done.stdout).strip()
     found = _JAVA_VERSION.search(said)
     if done.returncode or found is None:
-        first = next(iter(java_lines(said)), f"exit code {done.returncode}")
+        first = next(iter(java_lines(said, environment)), f"exit code {done.returncode}")
         return Finding.failed(f"{java} -version: {first}", _INSTALL_JAVA)
     if int(found[1]) < _LEAST_JAVA:
         return Finding.failed(

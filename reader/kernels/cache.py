@@ -36,7 +36,7 @@ import llvmlite
 import numba
 import numpy as np
 
-from reader.kernels.begun import BEGUN_NS
+from reader.kernels.begun import BEGUN_NS, FOLDER, FOLDER_ID, folder_id
 from reader.private_directory import NotPrivateError, make_private, warn_once
 
 __all__ = [
@@ -219,7 +219,11 @@ def kernel_cache(module: str) -> KernelCache | None:
         return None
     python = f"{sys.implementation.cache_tag} {sys.version}"
     key = source_hash(sources, (python, numba.__version__, llvmlite.__version__, np.__version__))
-    if have_changed(Path(__file__).parents[1], sources, BEGUN_NS):
+    if folder_id() != FOLDER_ID or have_changed(FOLDER, sources, BEGUN_NS):
+        warn_once(
+            "pulsar-lake was installed anew while this process ran, which compiles kernels for "
+            "itself alone (start it again)"
+        )
         return KernelCache(key, None)
     bases = [Path(__file__).parent / "__pycache__"]
     with suppress(RuntimeError):  # a user without a home directory

@@ -150,10 +150,10 @@ class SplitReader:
             except PulsarLakeError as error:
                 failed = self._first()
                 if given or not self._goes_on_after(error):
-                    first = failed.first_error if failed is not None else None
-                    if first is None or first.message == error.message:
+                    reason = failed.first_error if failed is not None else None
+                    if reason is None or reason.message == error.message:
                         raise
-                    raise _because_of(first, error) from error
+                    raise _because_of(reason, error) from error
                 if failed is not None and failed.first_error is None:
                     failed.first_error = error
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["forget_ended_jvm", "launch_jvm", "safe_path"]
 
 _NOISE = ("WARNING: Using incubator modules",)
-_SCRIPT = "/bin/spark-class: line "
+_NO_COMMAND = "CMD: bad array subscript"
 """What bash says of Spark's script, once the JVM that makes its command has failed."""
 
 
@@ -123,6 +123,6 @@ def _pass_on(source: IO[bytes], last: deque[str]) -> None:
         for raw in source:
             line = raw.decode(errors="replace").rstrip("\n")
             if not line.startswith(_NOISE):
-                if _SCRIPT not in line:
+                if not line.endswith(_NO_COMMAND):
                     last += java_lines(line)
                 sys.stderr.write(printable(line) + "\n")

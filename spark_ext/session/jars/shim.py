@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,6 +32,7 @@ __all__ = [
 
 SHIM_SOURCES = Path(__file__).parents[2] / "jvm"
 _RELEASE = "17"
+_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 _OPTIONS_ECHOED = re.compile(r"(NOTE: )?Picked up \w+:")
 _LINTS = "-Xlint:all,-processing,-classfile,-path,-serial"
 
@@ -101,10 +103,16 @@ def java_tool(name: str, hint: str) -> str:
     return found
 
 
-def java_lines(output: str) -> list[str]:
-    """What a program of Java's says, without the options it was given: they may be secret."""
+def java_lines(output: str, environment: Mapping[str, str] = os.environ) -> list[str]:
+    """What a program of Java's says, without the options it was given: they may be secret.
+
+    It tells those of its ``environment``, of which each line may be one.
+    """
+    given = {line.strip() for one in _OPTIONS for line in environment.get(one, "").splitlines()}
     found = (line.strip() for line in output.splitlines())
-    return [line for line in found if line and not _OPTIONS_ECHOED.match(line)]
+    return [
+        line for line in found if line and line not in given and not _OPTIONS_ECHOED.match(line)
+    ]
 
 
 def _pack(classes: Path, jar: Path) -> None:

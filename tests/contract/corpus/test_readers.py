@@ -190,6 +190,7 @@ def test_no_reader_leaves_kinds_out(
     world: World, hot: Readings, half: Readings, cold: Readings, moved: Readings
 ) -> None:
     """A kind that a reader does not give is compared with nothing."""
+    assert {kind.name for kind in KINDS} >= set(SOME)
 
     def names(chosen: Callable[[Kind], bool]) -> set[str]:
         return {kind.name for kind in world.kinds if chosen(kind)}

@@ -59,6 +59,13 @@ def test_java_home_wins_as_it_does_for_spark(tmp_path: Path) -> None:
     assert "of JAVA_HOME, does not run: No such file or directory" in found.text
 
 
+def test_options_of_several_lines_are_not_told(tmp_path: Path) -> None:
+    home = java(tmp_path / "jdk", "Picked up JAVA_TOOL_OPTIONS: -XX:No\n-Dp=secret\nno VM", 1)
+    environment = {"JAVA_HOME": home, "JAVA_TOOL_OPTIONS": "-XX:No\n-Dp=secret\n"}
+    found = check_java(environment, lambda _: None, seconds=120)
+    assert found.text.endswith("-version: no VM")
+
+
 def test_no_java() -> None:
     found = check_java({"PATH": "/nowhere"}, lambda _: None, seconds=120)
     assert found.text == "there is no java on the PATH, and JAVA_HOME is not set"

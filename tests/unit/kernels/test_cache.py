@@ -17,6 +17,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import reader
+from reader.kernels.begun import folder_id
 from reader.kernels.cache import (
     KernelLocator,
     cache_directory,
@@ -219,6 +220,31 @@ def test_the_process_begins_before_any_module_is_imported() -> None:
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=60, check=True
     )
     assert done.stdout == "['reader', 'reader.kernels', 'reader.kernels.begun']\n"
+
+
+def test_another_folder_at_the_same_place(tmp_path: Path) -> None:
+    """As a link to the installed release is switched to the next one, which is older."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    link = tmp_path / "current"
+    link.symlink_to("one")
+    known = folder_id(link)
+    assert folder_id(link) == known == folder_id(tmp_path / "one")
+    link.unlink()
+    link.symlink_to("two")
+    assert folder_id(link) != known
+    link.unlink()
+    assert folder_id(link) is None
+
+
+def test_the_kernels_of_another_folder_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("reader.kernels.cache.FOLDER_ID", (0, 0))
+    place = kernel_cache.__wrapped__("reader.kernels.utf8")
+    assert place is not None
+    assert place.directory is None
+    assert "installed anew while this process ran" in caplog.text
 
 
 def test_directory_is_the_first_that_can_be_written(

@@ -31,7 +31,7 @@ def test_the_reason_is_not_what_java_was_given(option: str, reason: str) -> None
     """It says its options last, which may be secret; that it has two collectors it tells stdout."""
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM],
-        env={**os.environ, "JAVA_TOOL_OPTIONS": f"-Dpassword=secret {option}"},
+        env={**os.environ, "JAVA_TOOL_OPTIONS": f"{option}\n-Dpassword=secret"},
         capture_output=True,
         text=True,
         timeout=120,
