@@ -68,7 +68,7 @@ class TopicStream:
         self._limits = Limits(options.max_messages, options.max_bytes)
         self._outage = Outage(self.name, warn, clock, sleep)
         self._latest_known: StreamOffset | None = None
-        self._queues: dict[Partition, tuple[EntryQueue, Position]] = {}
+        self._queues: dict[Partition, tuple[EntryQueue, PartitionOffset]] = {}
         self._lags = LagReader(clients)
         self._shown = (
             ShownPlace(clients, options.subscription, warn=warn, clock=clock)
@@ -217,15 +217,18 @@ class TopicStream:
         """What lies between, by partition; what an earlier batch has left is not read again."""
         found: dict[Partition, EntryQueue] = {}
         for partition, to in latest.partitions.items():
-            at = start.of(partition).at
-            queue, upto = self._queues.get(partition, (None, at))
-            if queue is None or queue.at != at or upto > to.at:
-                queue, upto = EntryQueue(at), at
-            if to.at > upto:
-                since = StreamOffset({partition: replace(start.of(partition), at=upto)})
-                queue.add(self._entries(partition, since, StreamOffset({partition: to})))
+            begin = start.of(partition)
+            queue, upto = self._queues.get(partition, (None, begin))
+            if queue is None or queue.at != begin.at or upto.at > to.at:
+                queue, upto = EntryQueue(begin.at), begin
+            if to.at > upto.at:
+                # What was read up to there may be of a partition that was made again.
+                since = replace(begin, at=upto.at, created_at=upto.created_at)
+                ends = StreamOffset({partition: since}), StreamOffset({partition: to})
+                queue.add(self._entries(partition, *ends))
+                upto = to
             found[partition] = queue
-            self._queues[partition] = queue, max(upto, to.at)
+            self._queues[partition] = queue, upto
         return found
 
     def _entries(

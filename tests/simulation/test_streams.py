@@ -239,6 +239,21 @@ def test_a_batch_whose_late_row_has_expired_is_not_run_again_without_it() -> Non
     )
 
 
+def test_a_limited_stream_goes_on_in_a_partition_that_was_made_again() -> None:
+    """Its first entries wait in the planner for their turn, while others come (seed 4824)."""
+    check(
+        Settings(partitions=2, wildcard=False, transactions=True),
+        Step("stream", 535),  # one message a batch
+        Step("idle", 217),
+        Step("publish", 0, 580),
+        Step("stream", 0, 221),
+        Step("publish", 19, 554),
+        Step("stream_meet", 0, 483),
+        Step("chunk", 609),
+        Step("stream", 0, 44),
+    )
+
+
 def test_a_batch_without_rows_is_not_run_again_once_its_chunk_has_expired() -> None:
     """It has the first of two chunks; nobody can tell that no row expired with them (seed 3561)."""
     check(
