@@ -136,10 +136,19 @@ def clocks(daemon: Daemon) -> list[Fault]:
     return [Fault("offloader's clock set", 1, step)]
 
 
+_MOST_SECONDS = 90
+"""That a kill waits for the streaming program's first micro-batch."""
+
+
 def streaming(driver: StreamDriver) -> list[Fault]:
     """The program with the streaming queries is killed, or only what works for it."""
 
     def kill_program(chance: random.Random, pause: Pause) -> None:
+        # Mostly once it has done something: a busy machine takes half a minute to start it.
+        if chance.random() < 0.75:
+            for _ in range(_MOST_SECONDS):
+                if driver.has_done_a_batch() or pause(1):
+                    break
         driver.kill(lambda: pause(chance.uniform(0.1, 5)))
 
     def kill_workers(chance: random.Random, pause: Pause) -> bool:

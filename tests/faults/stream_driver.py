@@ -51,6 +51,7 @@ class StreamDriver:
         self._streams = streams
         self._lock = threading.Lock()
         self._lives: list[StreamProgram] = []
+        self._under_faults = 0
         self._job = Job(
             config=str(settings.path),
             topics=[one.topic for one in streams],
@@ -82,6 +83,10 @@ class StreamDriver:
         with self._lock:
             return self._lives[-1].kill_some(module)
 
+    def has_done_a_batch(self) -> bool:
+        """Whether the program has, since it was started last."""
+        return bool(self._lives[-1].events("batch"))
+
     def check_alive(self) -> None:
         """It must not have ended by itself."""
         with self._lock:
@@ -96,6 +101,7 @@ class StreamDriver:
         Without limits for a micro-batch: after hours, some million messages may be left.
         """
         self._lives[-1].kill()
+        self._under_faults = self._micro_batches()
         rest = replace(self._job, now=True, restarts=False, options={})
         self._lives.append(StreamProgram(self._directory, rest))
         code = self._lives[-1].code(_SECONDS)
@@ -160,7 +166,8 @@ class StreamDriver:
         self._check_copies()
         return {
             "rows": len(rows),
-            "micro-batches": len(self._numbers("rows")) + len(self._numbers("state")),
+            "micro-batches": self._micro_batches(),
+            "micro-batches before everything was mended": self._under_faults,
             "starts of the program": len(self._lives),
             "starts of a query": len(self._lives[0].events("started")),
             "ends by an error": sum(self.errors().values()),
@@ -191,8 +198,12 @@ class StreamDriver:
             parts.append(part.append_column("batch", pa.array([number] * len(part), pa.int64())))
         return pa.concat_tables(parts)
 
+    def _micro_batches(self) -> int:
+        return len(self._numbers("rows")) + len(self._numbers("state"))
+
     def _numbers(self, query: str) -> list[int]:
-        return sorted(int(one.name) for one in (self._directory / query).iterdir())
+        folder = self._directory / query
+        return sorted(int(one.name) for one in folder.iterdir()) if folder.exists() else []
 
 
 def _key(rows: pa.Table) -> pa.Array:
