@@ -202,8 +202,7 @@ class StreamDriver:
         return len(self._numbers("rows")) + len(self._numbers("state"))
 
     def _numbers(self, query: str) -> list[int]:
-        folder = self._directory / query
-        return sorted(int(one.name) for one in folder.iterdir()) if folder.exists() else []
+        return sorted(int(one.name) for one in (self._directory / query).glob("*"))
 
 
 def _key(rows: pa.Table) -> pa.Array:

@@ -192,54 +192,47 @@ def test_no_reader_leaves_kinds_out(
     """A kind that a reader does not give is compared with nothing."""
     assert {kind.name for kind in KINDS} >= set(SOME)
 
-    def names(chosen: Callable[[Kind], bool]) -> set[str]:
-        return {kind.name for kind in world.kinds if chosen(kind)}
+    def names(kinds: Iterable[Kind]) -> set[str]:
+        return {kind.name for kind in kinds}
 
-    def plain(chosen: Callable[[Kind], bool]) -> set[str]:
-        return names(lambda kind: kind.config == "plain" and chosen(kind))
+    def unread(tier: str) -> set[str]:
+        return names(kind for kind in world.kinds if tier in kind.unread)
 
-    def read(tier: str) -> set[str]:
-        return names(lambda kind: tier not in kind.unread)
-
-    def is_any(kind: Kind) -> bool:
-        return True
-
-    def is_some(kind: Kind) -> bool:
-        return kind.name in SOME
-
-    def has_halves(kind: Kind) -> bool:
-        return kind.halves
-
-    def is_streamed(kind: Kind) -> bool:
-        return kind.halves or kind.name in SOME
-
+    every = names(world.kinds)
+    plain = names(kind for kind in world.kinds if kind.config == "plain")
+    halves = names(kind for kind in world.kinds if kind.halves)
+    streamed = plain & (halves | set(SOME))
     always = {
-        "bookkeeper": read("bookkeeper"),
-        "broker": read("broker"),
-        "query": names(is_any),
-        "stream": names(is_any),
-        "new stream": names(_is_limited),
-        "spark": plain(is_any),
-        "connect": plain(is_some),
+        "bookkeeper": every - unread("bookkeeper"),
+        "broker": every - unread("broker"),
+        "query": every,
+        "stream": every,
+        "new stream": names(filter(_is_limited, world.kinds)),
+        "spark": plain,
+        "connect": plain & set(SOME),
     }
-    halves = dict.fromkeys(("query", "stream", "new stream"), names(has_halves))
-    of_halves = names(lambda kind: kind.halves and "parquet" not in kind.unread)
     wanted = {
         "hot": always,
-        "half": halves | {"spark": plain(has_halves), "spark stream": plain(is_streamed)},
-        "cold": always
-        | {
-            "parquet": read("parquet"),
-            "parquet through the broker": names(lambda kind: kind.twice),
-            "iceberg": plain(lambda kind: "parquet" not in kind.unread),
-            "spark stream": plain(is_streamed),
+        "half": {
+            "query": halves,
+            "stream": halves,
+            "new stream": halves,
+            "spark": plain & halves,
+            "spark stream": streamed,
+        },
+        "cold": {
+            **always,
+            "parquet": every - unread("parquet"),
+            "parquet through the broker": names(kind for kind in world.kinds if kind.twice),
+            "iceberg": plain - unread("parquet"),
+            "spark stream": streamed,
         },
         "moved": {
-            "tiered": read("tiered"),
-            "broker": names(lambda kind: kind.halves and "broker" not in kind.unread),
-            "query of objects": names(has_halves),
-            "parquet from objects": of_halves,
-            "spark": plain(has_halves),
+            "tiered": every - unread("tiered"),
+            "broker": halves - unread("broker"),
+            "query of objects": halves,
+            "parquet from objects": halves - unread("parquet"),
+            "spark": plain & halves,
         },
     }
     states = {"hot": hot, "half": half, "cold": cold, "moved": moved}

@@ -39,6 +39,21 @@ def parquet_of_snapshots(world: World) -> set[str]:
     return found
 
 
+def compact(world: World) -> None:
+    """Replace three files by one, with a window of a day, and follow."""
+    for ledger in (1, 2, 3):
+        world.fill(ledger)
+    world.follow()
+    world.maintainer(vacuum_after="1d").maintain(TOPIC)
+    world.follower = world.another(vacuum_after="1d")
+    world.follow()
+
+
+def require_files_of_snapshots(world: World) -> None:
+    there = {one.name for one in world.directory.rglob("*.parquet")}
+    assert parquet_of_snapshots(world) <= there
+
+
 def test_a_superseded_snapshot_is_kept_for_a_while(world: World) -> None:
     for ledger in (1, 2, 3):
         world.fill(ledger)
@@ -122,12 +137,7 @@ def test_there_are_not_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -
 @ANY_CATALOG
 def test_vacuum_deletes_nothing_that_a_snapshot_has(world: World) -> None:
     """At any time in two windows, with a turn of Iceberg's before each vacuum."""
-    for ledger in (1, 2, 3):
-        world.fill(ledger)
-    world.follow()
-    world.maintainer(vacuum_after="1d").maintain(TOPIC)
-    world.follower = world.another(vacuum_after="1d")
-    world.follow()
+    compact(world)
     deleted = 0
     for _ in range(6):
         make_older(world.directory, 0.26)
@@ -136,8 +146,7 @@ def test_vacuum_deletes_nothing_that_a_snapshot_has(world: World) -> None:
         world.ahead_ms, kept = 0, world.ahead_ms
         deleted += world.maintainer(vacuum_after="1d").maintain(TOPIC, vacuum=True).vacuumed
         world.ahead_ms = kept
-        there = {one.name for one in world.directory.rglob("*.parquet")}
-        assert parquet_of_snapshots(world) <= there
+        require_files_of_snapshots(world)
     assert deleted == 3
     world.check()
 
@@ -145,20 +154,14 @@ def test_vacuum_deletes_nothing_that_a_snapshot_has(world: World) -> None:
 @pytest.mark.usefixtures("small")
 def test_vacuum_waits_for_a_catalog_that_is_away(world: World) -> None:
     """Iceberg's last turn was at 0.8 of the window, and a vacuum comes at 1.1."""
-    for ledger in (1, 2, 3):
-        world.fill(ledger)
-    world.follow()
-    world.maintainer(vacuum_after="1d").maintain(TOPIC)
-    world.follower = world.another(vacuum_after="1d")
-    world.follow()
+    compact(world)
     make_older(world.directory, 0.8)
     world.ahead_ms = int(0.8 * 24 * HOUR_MS)
     world.follow()
     make_older(world.directory, 0.3)
     world.ahead_ms = 0
     assert world.maintainer(vacuum_after="1d").maintain(TOPIC, vacuum=True).vacuumed == 3
-    there = {one.name for one in world.directory.rglob("*.parquet")}
-    assert parquet_of_snapshots(world) <= there
+    require_files_of_snapshots(world)
 
 
 @pytest.mark.usefixtures("small")
