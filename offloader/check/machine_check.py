@@ -102,7 +102,11 @@ def check_jars(folder: Path, wanted: Sequence[str], missing: Sequence[str]) -> F
 
 
 def free_bytes(directory: Path) -> int:
-    """Of the disk that it is on, or will be; for who is not root. Raises OSError."""
+    """Return how many bytes are free for other users than root on the directory's disk.
+
+    A directory that is not there yet will be on the disk of the nearest one above it. Raises
+    OSError.
+    """
     there = next(one for one in (directory, *directory.parents) if one.exists())
     return shutil.disk_usage(there).free
 
@@ -134,7 +138,7 @@ _OTHER_FOLDERS = (
 
 
 def temporary_directory(spark_conf: Mapping[str, str], environment: Mapping[str, str]) -> Path:
-    """Where Spark writes what it spills: its own settings, or the system's."""
+    """Return the directory that Spark spills to: the one that it is set to, or the system's."""
     named = environment.get("SPARK_LOCAL_DIRS") or spark_conf.get("spark.local.dir")
     return Path(named.split(",")[0]) if named else Path(tempfile.gettempdir())
 

@@ -178,7 +178,7 @@ class Daemon:
 
     @property
     def jobs(self) -> int:
-        """How many Spark jobs were started."""
+        """Return the number of Spark jobs that were started."""
         return self._topics.jobs.count
 
     def run(self) -> None:
@@ -196,7 +196,7 @@ class Daemon:
             self.iceberg.stop(_ICEBERG_PATIENCE)
 
     def run_once(self) -> list[str]:
-        """One turn for each topic; its failures, one line each."""
+        """Give each topic one turn. Return the failures, a line each."""
         self._require_exclusive_put()
         found = self._find()
         waiting = [self.scheduler.request(topic, now=self._now) for topic in found]
@@ -351,7 +351,7 @@ class Daemon:
     # -- Iceberg follows -----------------------------------------------------------------------
 
     def _table_moved(self, topic: Topic, version: int, at: float | None = None) -> None:
-        """Its Delta table has got a version, of whomever: Iceberg follows, in its own thread."""
+        """Let Iceberg follow, in its own thread, a new version of the topic's Delta table."""
         if self._iceberg is not None and self.monitor.committed(topic, version, at):
             self.iceberg.committed(topic, 1)
 
@@ -373,8 +373,10 @@ class Daemon:
             self._console.log(str(result))
 
     def _follow_once(self, topics: Iterable[Topic]) -> list[str]:
-        """What a run that ends now follows itself; the failures. A stop is none: the next run, or
-        the daemon, follows from wherever this one was."""
+        """Let Iceberg follow, in this thread, before the run ends. Return the failures.
+
+        A stop is no failure: the next run, or the daemon, goes on from there.
+        """
         failures = []
         for topic in topics if self._iceberg is not None else ():
             future = in_thread(partial(self._follow, topic))

@@ -2,7 +2,7 @@
 
     compiling      ``kernel`` and ``inlined``: the decorators of every kernel
     cache          where compiled kernels are kept on disk, each module's by a hash of its sources
-    begun          when this process began to import the package
+    begun          when this process began to import the package, and from where
     unaligned      loads, stores and compares of 1 to 16 bytes at any alignment
     protobuf_wire  the fields of protobuf messages
     utf8           whether bytes are ASCII or UTF-8

@@ -137,7 +137,7 @@ def clocks(daemon: Daemon) -> list[Fault]:
 
 
 _MOST_SECONDS = 90
-"""That a kill waits for the streaming program's first micro-batch."""
+"""How long a kill waits for the streaming program's first micro-batch."""
 
 
 def streaming(driver: StreamDriver) -> list[Fault]:

@@ -25,7 +25,7 @@ _PLACE = re.compile(r"[.;]?\s*SQLSTATE: \w+|;? \(?line \d+,? pos \d+\)?")
 
 
 class Output(Protocol):
-    """Where a result goes."""
+    """A destination of results."""
 
     def write(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], /) -> object:
         """Take one result, as far as it is wanted."""
@@ -41,7 +41,7 @@ class StandardOutput:
 
     @property
     def shares_the_terminal(self) -> bool:
-        """Whether rows appear on a terminal as they come: then no progress is drawn among them."""
+        """Return whether rows appear on a terminal as they come, where no progress may be drawn."""
         return not self._cuts and sys.stdout.isatty()
 
     def write(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> object:
@@ -57,9 +57,9 @@ class StandardOutput:
 
 
 def run_statement(session: Session, text: str, output: Output, progress: ProgressLine) -> object:
-    """Run one statement; what ``output`` says of its result.
+    """Run one statement. Return what ``output`` returns for its result.
 
-    Raises PulsarLakeError, whatever Spark raised; KeyboardInterrupt cancels it first.
+    Raises PulsarLakeError for any error of Spark's. KeyboardInterrupt cancels the statement first.
     """
     execution = Execution(session, text, progress.draw)
     try:
@@ -104,7 +104,7 @@ def run_all(
 
 
 def _told(session: Session, error: Exception) -> PulsarLakeError:
-    """What the user is told: ours, that the JVM is gone, or the first line of Spark's message."""
+    """Return the error to show: ours, that the JVM has ended, or the first line of Spark's."""
     from spark_ext import error_of
 
     found = error_of(error)

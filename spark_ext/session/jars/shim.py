@@ -104,9 +104,9 @@ def java_tool(name: str, hint: str) -> str:
 
 
 def java_lines(output: str, environment: Mapping[str, str] = os.environ) -> list[str]:
-    """What a program of Java's says, without the options it was given: they may be secret.
+    """Return the lines that a Java program printed, without its options, which may be secret.
 
-    It tells those of its ``environment``, of which each line may be one.
+    Java prints those of its ``environment``, on as many lines as they have there.
     """
     given = {line.strip() for one in _OPTIONS for line in environment.get(one, "").splitlines()}
     found = (line.strip() for line in output.splitlines())
