@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from reader.clients import Clients
@@ -85,7 +86,9 @@ def in_log_order(scan: RowScan, clients: Clients) -> dict[int, pa.Table]:
     rows = pa.Table.from_batches(scan.batches(clients), scan.columns)
     if not rows.num_rows:
         return {}
-    rows = rows.sort_by([(name, "ascending") for name in _POSITION])
+    # Not ``sort_by``: it uses Arrow's threads, see ``matching``.
+    order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in _POSITION])
+    rows = rows.take(order)
     indexes = rows.column("__partition").to_pylist()
     found, first = {}, 0
     for index, run in groupby(indexes):

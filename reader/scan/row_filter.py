@@ -18,7 +18,7 @@ from reader.errors import ConfigurationError
 from reader.model import Segment
 from reader.model.columns import TIMESTAMP
 
-__all__ = ["both", "filter_columns", "guarantee", "may_match"]
+__all__ = ["both", "filter_columns", "guarantee", "matching", "may_match"]
 
 Limits = Mapping[str, tuple[int | None, int | None]]
 """By column the least and the greatest value (times: µs), None where unknown."""
@@ -55,6 +55,25 @@ def _binds(where: pc.Expression, columns: pa.Schema, *, without: str) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+def matching(batch: pa.RecordBatch, where: pc.Expression) -> pa.RecordBatch:
+    """The rows for which ``where`` is true, filtered in the caller's thread.
+
+    ``batch.filter`` uses Arrow's threads, which may drop the rows last, a moment after it returned.
+    Decoded rows lie in memory of Python's, and the interpreter may have begun to end: the process
+    aborts (apache/arrow issue 39162).
+    """
+    import pyarrow.acero as acero  # not where nothing is filtered
+
+    steps = [
+        acero.Declaration(
+            "table_source", acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
+        ),
+        acero.Declaration("filter", acero.FilterNodeOptions(where)),
+    ]
+    found = acero.Declaration.from_sequence(steps).to_table(use_threads=False)
+    return found.combine_chunks().to_batches()[0] if found.num_rows else batch.slice(0, 0)
 
 
 def guarantee(limits: Limits) -> pc.Expression:

@@ -30,7 +30,7 @@ from reader.plan import (
     publish_range,
 )
 from reader.prefetch import Prefetched
-from reader.scan.row_filter import both, filter_columns, guarantee, may_match
+from reader.scan.row_filter import both, filter_columns, guarantee, matching, may_match
 from reader.table import file_errors, stored_name
 
 __all__ = ["RowScan", "plan_scan"]
@@ -166,7 +166,7 @@ class RowScan:
 
     def _matching(self, batches: Iterable[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
         for batch in batches:
-            found = batch if self.where is None else batch.filter(self.where)
+            found = batch if self.where is None else matching(batch, self.where)
             if found.num_rows:
                 yield found if self.needed is self.columns else _selected(found, self.columns)
 

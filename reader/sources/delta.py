@@ -101,7 +101,7 @@ class MovedLedger(RowSource):
         if table is None or record is None or not named:
             raise _not_there(
                 split,
-                "has left BookKeeper and is not in the table",
+                "is not in the table",
                 "it was deleted before it was offloaded: retention, TTL or backlog; or offloaded "
                 "longer ago than the table's log remembers: make the query anew",
             )

@@ -32,10 +32,18 @@ from reader.errors import CorruptError, LedgerGoneError
 from reader.model import EntryBlock, Partition, Position, TransactionId
 from reader.sources.base import PartitionEntries
 
-__all__ = ["MOST_PASSED", "Lookback"]
+__all__ = ["MOST_PASSED", "Lookback", "beginning_gone"]
 
 MOST_PASSED = 131_072
 """The maximum number of chunks that a walk backwards remembers, some 500 bytes each."""
+
+
+def beginning_gone(partition: Partition, ledger_id: int) -> LedgerGoneError:
+    """Of a ledger that has left Pulsar, and in which a message begins that is read further on."""
+    return LedgerGoneError(
+        f"ledger {ledger_id} of {partition} has left BookKeeper; a message begins in it",
+        hint="the message may have been given up since the query's snapshot: make the query anew",
+    )
 
 
 class Lookback:
@@ -195,10 +203,7 @@ class _Walk:
             )
         if not self._first_is_there:
             assert self._first is not None
-            raise LedgerGoneError(
-                f"ledger {self._first.ledger} of {self.partition} has left BookKeeper; "
-                "a message begins in it"
-            )
+            raise beginning_gone(self.partition, self._first.ledger)
 
     def _read(self, *, forwards: bool) -> Iterator[list[tuple[bytes, Chunk]]]:
         transactions = Transactions(self.entries.aborted)

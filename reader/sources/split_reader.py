@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from reader.config import PulsarConfig, QueryConfig
 from reader.decode import ChunkMemory
-from reader.errors import NotFoundError, PulsarLakeError
+from reader.errors import LedgerGoneError, NotFoundError, PulsarLakeError
 from reader.model import LedgerIdentity, Split, Stored
 from reader.plan import LearnedTimes, PublishTimeStore
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
@@ -202,9 +202,11 @@ class SplitReader:
 
 def _because_of(first: PulsarLakeError, error: PulsarLakeError) -> PulsarLakeError:
     """The last source's error, which says as well why the first one was left."""
+    # Where another ledger has gone, the split's own may be there: the table's hint is of that one.
+    one, other = (first, error) if isinstance(first, LedgerGoneError) else (error, first)
     return type(error)(
         f"{error.message}; asked because of: {first.message}",
-        hint=error.hint or first.hint,
+        hint=one.hint or other.hint,
         context=error.context,
     )
 

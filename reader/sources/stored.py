@@ -26,6 +26,7 @@ from reader.model import (
     TransactionId,
 )
 from reader.sources.base import EntrySource
+from reader.sources.lookback import beginning_gone
 from reader.sources.salvage import Salvaged, salvage, unreadable
 from reader.sources.source_clients import SourceClients
 
@@ -223,9 +224,7 @@ class StoredEntries(EntrySource):
     def _nothing_to_read(self, ledger_id: int) -> NotFoundError:
         if ledger_id in self._known:
             return NotFoundError(f"Pulsar lists nothing to read ledger {ledger_id} by")
-        return LedgerGoneError(
-            f"ledger {ledger_id} of {self.partition} has left BookKeeper; a message begins in it"
-        )
+        return beginning_gone(self.partition, ledger_id)
 
     def _list(self) -> dict[int, _Listed]:
         if self._listed is None:

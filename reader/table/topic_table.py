@@ -54,7 +54,9 @@ from reader.table.txn import (
     open_key,
 )
 
-__all__ = ["TopicTable"]
+__all__ = ["BATCH_ROWS", "TopicTable"]
+
+BATCH_ROWS = 1 << 17
 
 
 class TopicTable:
@@ -434,17 +436,18 @@ class TopicTable:
         columns: Sequence[str],
         where: pc.Expression | None = None,
         *,
-        batch_rows: int = 1 << 17,
+        batch_rows: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Rows of this version as batches, columns that the table lacks left out.
 
-        Raises UnavailableError where a file cannot be read, and as ``dataset`` does.
+        ``batch_rows``: how many a batch has at most, by default BATCH_ROWS. Raises UnavailableError
+        where a file cannot be read, and as ``dataset`` does.
         """
         dataset = self.dataset()
         have = [name for name in columns if name in dataset.schema.names]
         with self._storage_errors():
             yield from dataset.to_batches(
-                columns=have, filter=where, use_threads=False, batch_size=batch_rows
+                columns=have, filter=where, use_threads=False, batch_size=batch_rows or BATCH_ROWS
             )
 
     def files(self) -> pa.Table:

@@ -288,3 +288,22 @@ def test_a_late_row_that_was_read_may_expire() -> None:
         do(world, [Step("chunk", 0, 275), _BEGIN, _DRAIN, Step("seal"), Step("advance", 514)])
         do(world, [Step("turn"), _DRAIN, Step("maintain", 0, 315), Step("publish"), _DRAIN])
         assert world.stream is not None
+
+
+def test_a_batch_whose_message_was_given_up_meanwhile_is_read_by_the_next_driver() -> None:
+    """Seed 70782: planned before it was given up, and read after its first ledger was trimmed."""
+    check(
+        Settings(wildcard=False),
+        Step("stream", 0, 0),
+        Step("chunk", 0, 479),
+        Step("stream", 0, 0),
+        Step("seal", 0, 0),
+        Step("turn", 0, 0),
+        Step("publish", 0, 0),
+        Step("stream", 0, 0),
+        Step("advance", 342, 0),
+        Step("chunk", 0, 287),
+        Step("stream", 0, 0),
+        Step("stream_meet", 405, 754),
+        Step("stream_meet", 266, 0),
+    )

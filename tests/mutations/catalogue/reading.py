@@ -93,7 +93,7 @@ MUTATIONS = (
         "one.slice(max(0, one.num_rows - count)) if newest else one.slice(0, count)",
         "one.slice(max(0, one.num_rows - count + 1)) if newest else one.slice(0, count)",
         "tail shows a message less than it was asked for",
-        ("tests/unit/reader/test_ends_of_a_topic.py",),
+        ("tests/unit/scan/test_ends_of_a_topic.py",),
         ("tests/scan/test_messages.py",),
     ),
     Mutation(
@@ -102,7 +102,7 @@ MUTATIONS = (
         "bounds[index] = Position(end.ledger, end.entry + 1), None",
         "bounds[index] = Position(end.ledger, end.entry), None",
         "tail -f shows the last message again with each new one",
-        ("tests/unit/reader/test_follow.py",),
+        ("tests/unit/scan/test_follow.py",),
         ("tests/scan/test_messages.py",),
     ),
     Mutation(
@@ -111,7 +111,7 @@ MUTATIONS = (
         "order = heapq.merge(*runs, key=lambda one: one[0], reverse=newest)",
         "order = heapq.merge(*runs, key=lambda one: one[0], reverse=not newest)",
         "head and tail show messages of the wrong partitions",
-        ("tests/unit/reader/test_ends_of_a_topic.py",),
+        ("tests/unit/scan/test_ends_of_a_topic.py",),
         ("tests/scan/test_messages.py",),
     ),
     Mutation(
@@ -120,7 +120,7 @@ MUTATIONS = (
         "low = max(low, first.entry) if first.ledger == one.ledger_id else high + 1",
         "low = max(low, first.entry + 1) if first.ledger == one.ledger_id else high + 1",
         "tail -f leaves out messages of a ledger of which it has shown some",
-        ("tests/unit/reader/test_follow.py",),
+        ("tests/unit/scan/test_follow.py",),
         ("tests/scan/test_messages.py",),
     ),
     Mutation(
@@ -129,7 +129,7 @@ MUTATIONS = (
         "return (aware - _EPOCH) // timedelta(microseconds=1)",
         "return (aware - _EPOCH) // timedelta(milliseconds=1)",
         "a scan with start and end gives no rows",
-        ("tests/unit/reader/test_ends_of_a_topic.py",),
+        ("tests/unit/scan/test_ends_of_a_topic.py",),
         ("tests/scan/test_rows.py",),
     ),
     Mutation(
@@ -139,5 +139,13 @@ MUTATIONS = (
         "if before is None or oldest is None or oldest >= before * 1_000_000:",
         "segments says of young ledgers that rows have expired, and count(*) reads them",
         ("tests/unit/plan/test_cold_files.py",),
+    ),
+    Mutation(
+        "decoded-rows-filtered-in-threads",
+        "reader/scan/row_filter.py",
+        "to_table(use_threads=False)",
+        "to_table(use_threads=True)",
+        "a command that has printed its rows aborts at times when it ends",
+        ("tests/unit/scan/test_row_filter.py",),
     ),
 )

@@ -271,6 +271,18 @@ def test_what_the_table_fails_with_is_final(error: type[PulsarLakeError]) -> Non
         read(split(last=9, metadata=OLD), sources, listed(LedgerNow.GONE))
 
 
+def test_the_hint_is_about_the_ledger_that_has_gone() -> None:
+    """The table lacks the split's own, which is still listed: nothing deleted it."""
+    gone = LedgerGoneError("ledger 5 has left; a message begins in it", hint="make it anew")
+    missing = NotFoundError("ledger 6 is not in the table", hint="it was deleted")
+    sources = {Stage.STORED: Scripted({3: gone}), Stage.TABLE: Scripted({3: missing})}
+    with pytest.raises(
+        NotFoundError, match=r"6 is not in .*; asked because of: ledger 5"
+    ) as caught:
+        read(split(last=9, metadata=OLD), sources, listed(LedgerNow.SAME, OLD))
+    assert caught.value.hint == "make it anew"
+
+
 def test_what_no_source_can_help_with_is_raised() -> None:
     sources = {Stage.STORED: Scripted({0: ConfigurationError("a wrong password")})}
     with pytest.raises(ConfigurationError, match="password"):

@@ -1,0 +1,1 @@
+"""``reader.scan`` without servers."""
