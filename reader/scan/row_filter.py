@@ -62,7 +62,7 @@ def matching(batch: pa.RecordBatch, where: pc.Expression) -> pa.RecordBatch:
 
     ``batch.filter`` uses Arrow's threads, which may drop the rows last, a moment after it returned.
     Decoded rows lie in memory of Python's, and the interpreter may have begun to end: the process
-    aborts (apache/arrow issue 39162).
+    aborts (apache/arrow issue 49942).
     """
     import pyarrow.acero as acero  # not where nothing is filtered
 

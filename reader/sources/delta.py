@@ -102,8 +102,9 @@ class MovedLedger(RowSource):
             raise _not_there(
                 split,
                 "is not in the table",
-                "it was deleted before it was offloaded: retention, TTL or backlog; or offloaded "
-                "longer ago than the table's log remembers: make the query anew",
+                "it was deleted before it was offloaded (retention, TTL or backlog), or offloaded "
+                "longer ago than the table's log remembers, or is still in Pulsar, and a ledger "
+                "before it is not: make the query anew",
             )
         _check_record(record, split)
         where = (
@@ -125,7 +126,7 @@ class MovedLedger(RowSource):
         if strays:
             raise _not_there(
                 split,
-                "has left BookKeeper, and the table has chunks there that fit no message",
+                "is in the table with chunks that fit no message",
                 "their message may have been given up since the query's snapshot: make the query "
                 "anew",
             )

@@ -39,10 +39,9 @@ MOST_PASSED = 131_072
 
 
 def beginning_gone(partition: Partition, ledger_id: int) -> LedgerGoneError:
-    """Of a ledger that has left Pulsar, and in which a message begins that is read further on."""
+    """Of a ledger in which a message may begin that goes on in the one that is read."""
     return LedgerGoneError(
-        f"ledger {ledger_id} of {partition} has left BookKeeper; a message begins in it",
-        hint="the message may have been given up since the query's snapshot: make the query anew",
+        f"ledger {ledger_id} of {partition} has left Pulsar; a message may begin in it"
     )
 
 

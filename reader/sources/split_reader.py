@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from reader.config import PulsarConfig, QueryConfig
 from reader.decode import ChunkMemory
-from reader.errors import LedgerGoneError, NotFoundError, PulsarLakeError
+from reader.errors import NotFoundError, PulsarLakeError
 from reader.model import LedgerIdentity, Split, Stored
 from reader.plan import LearnedTimes, PublishTimeStore
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
@@ -88,12 +88,13 @@ def read_splits(
 class _Part:
     """What is left of a split: as ``split`` has it, by what is listed now.
 
-    ``first_error``: what the first source failed with that has not given all of it.
+    ``reason``: what the sources before failed with. ``is_gone``: Pulsar did not list its ledger.
     """
 
     split: Split
     stage: Stage
-    first_error: PulsarLakeError | None = None
+    reason: PulsarLakeError | None = None
+    is_gone: bool = False
 
     def delivered(self, entry: int) -> None:
         """All rows up to ``entry`` were given."""
@@ -103,6 +104,23 @@ class _Part:
     def finish(self) -> None:
         """All its rows were given."""
         self.delivered(self.split.last_entry)
+
+    def told(self, error: PulsarLakeError) -> PulsarLakeError:
+        """The error of its source, which says as well why that was asked."""
+        reason = self.reason
+        if reason is None or reason.message == error.message:
+            return error
+        gone = "; Pulsar does not list the ledger any more" if self.is_gone else ""
+        return type(error)(
+            f"{error.message}; asked because of: {reason.message}{gone}",
+            hint=error.hint or reason.hint,
+            context=error.context,
+        )
+
+    def leave(self, told: PulsarLakeError) -> None:
+        """Another source follows. The first hint is the one that is nearest to the cause."""
+        hint = (self.reason and self.reason.hint) or told.hint
+        self.reason = type(told)(told.message, hint=hint, context=told.context)
 
     @property
     def is_done(self) -> bool:
@@ -149,13 +167,13 @@ class SplitReader:
                             yield step
             except PulsarLakeError as error:
                 failed = self._first()
+                told = error if failed is None else failed.told(error)
                 if given or not self._goes_on_after(error):
-                    reason = failed.first_error if failed is not None else None
-                    if reason is None or reason.message == error.message:
+                    if told is error:
                         raise
-                    raise _because_of(reason, error) from error
-                if failed is not None and failed.first_error is None:
-                    failed.first_error = error
+                    raise told from error
+                if failed is not None:
+                    failed.leave(told)
 
     def _first(self) -> _Part | None:
         """The first part of which anything is left; what is done before it is taken off."""
@@ -187,6 +205,7 @@ class SplitReader:
             now = LedgerNow.BARE if metadata is None else LedgerNow.SAME
         else:
             now, metadata = self._ledger_now(part.split)
+            part.is_gone = now is LedgerNow.GONE
         following = next_stage(part.stage, failure, now, fall_back=self._fall_back)
         if following is None:
             return False
@@ -198,17 +217,6 @@ class SplitReader:
                     one.split = replace(one.split, metadata=metadata)
         part.stage = following
         return True
-
-
-def _because_of(first: PulsarLakeError, error: PulsarLakeError) -> PulsarLakeError:
-    """The last source's error, which says as well why the first one was left."""
-    # Where another ledger has gone, the split's own may be there: the table's hint is of that one.
-    one, other = (first, error) if isinstance(first, LedgerGoneError) else (error, first)
-    return type(error)(
-        f"{error.message}; asked because of: {first.message}",
-        hint=one.hint or other.hint,
-        context=error.context,
-    )
 
 
 def ledger_now(clients: SourceClients, split: Split) -> tuple[LedgerNow, Stored | None]:

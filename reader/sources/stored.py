@@ -217,7 +217,7 @@ class StoredEntries(EntrySource):
         if listed.stored is None and listed.offloaded:
             raise UnsupportedError(
                 f"ledger {ledger_id} of {self.partition} is in Pulsar's tiered storage, and Pulsar "
-                "does not say under which name; a message begins in it"
+                "does not say under which name; a message may begin in it"
             )
         return listed.stored
 

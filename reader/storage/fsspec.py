@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyarrow as pa
 import pyarrow.fs as pafs
 
 from reader.errors import ConfigurationError
 from reader.storage.base import Storage, scheme_of
+from reader.storage.last_calls import Held, call
 
 __all__ = ["FsspecStorage"]
 
@@ -26,4 +30,29 @@ class FsspecStorage(Storage):
                 f"storage.uri: {scheme_of(self.root)}:// is not supported here",
                 hint=f"install the fsspec package for it: {error}",
             ) from error
-        return pafs.PyFileSystem(pafs.FSSpecHandler(inner)), path
+        return pafs.PyFileSystem(_Handler(inner)), path
+
+
+class _Handler(pafs.FSSpecHandler):  # type: ignore[misc]
+    """pyarrow's own, whose files the end of the interpreter waits for."""
+
+    def open_input_file(self, path: str) -> pa.NativeFile:
+        with call():  # a dataset opens its files in threads of pyarrow's
+            if not self.fs.isfile(path):
+                raise FileNotFoundError(path)
+            return pa.PythonFile(_Reading(self.fs.open(path, mode="rb")), mode="r")
+
+
+class _Reading(Held):
+    """A file of fsspec's."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__()
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def read(self, length: int = -1) -> bytes:
+        with call():
+            return bytes(self._file.read(length))

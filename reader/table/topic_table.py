@@ -57,6 +57,7 @@ from reader.table.txn import (
 __all__ = ["BATCH_ROWS", "TopicTable"]
 
 BATCH_ROWS = 1 << 17
+"""How many rows a batch of ``TopicTable.batches`` has at most, where its caller does not say."""
 
 
 class TopicTable:

@@ -46,6 +46,7 @@ class SimulatedStream:
         self.gone: set[int] = set()
         self.expired: set[Row] = set()
         self.loads: dict[str, int] = {}
+        self._planned: tuple[StreamOffset, StreamOffset] | None = None
         self._clock = clock
         self._wall_clock = wall_clock
 
@@ -87,9 +88,19 @@ class SimulatedStream:
             return False
         # As the checkpoint has them.
         start, end = (StreamOffset.from_json(one.to_json()) for one in (self.at, end))
-        self.batches.append((start, end, self.read(start, end)))
-        self.at = end
+        self._planned = start, end
+        self.finish_planned()
         return True
+
+    def finish_planned(self) -> None:
+        """The batch that was planned and not done, if there is one: as Spark does, that very one.
+
+        Raises PulsarLakeError.
+        """
+        if self._planned is not None:
+            start, end = self._planned
+            self.batches.append((start, end, self.read(start, end)))
+            self.at, self._planned = end, None
 
     def read(self, start: StreamOffset, end: StreamOffset) -> list[Row]:
         """The rows of a batch, for the first time or again. Raises PulsarLakeError."""

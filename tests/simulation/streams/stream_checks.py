@@ -32,6 +32,8 @@ _LIMITS = (None, None, None, 1, 2, 3, 7)
 _PORTION_ROWS = 16
 """More messages than one portion of a source has here."""
 _MOST_BATCHES = 2_000
+_NEW_VERSION_MS = 6_000
+"""After so long a driver looks for a new version of the table."""
 
 
 def _no_trouble() -> None:
@@ -80,6 +82,7 @@ def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_
     )
 
     def read() -> None:
+        stream.finish_planned()
         until = stream.end() if drain else None
         for _ in range(_MOST_BATCHES if drain else 1):
             if not stream.next(until):
@@ -87,13 +90,15 @@ def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_
         world.require(not drain, "a stream does not come to an end")
 
     begun = world.clock.now_ms
-    error = _tried_again(world, read, trouble)
+    error = _tried_anew(world, read, trouble)
     if len(stream.told) > told:
         world.require(may_tell, f"a stream tells of a loss without a reason: {stream.told[told:]}")
         must_tell = []
         stream.expired |= expired or set()
     _check_rows(world, stream, stream.batches[done:])
-    for ml, ledger in must_tell:
+    for ml, ledger, at in must_tell:
+        if not _is_told(stream, ml, ledger, at):
+            continue  # what told of it has gone meanwhile
         passed = _at(stream, ml).ledger > ledger.id
         world.require(not passed, f"a stream says nothing of the lost ledger {ledger.id}")
     if error is None:
@@ -120,12 +125,13 @@ def replay_batch(world: World, a: int, trouble: Callable[[], None] = _no_trouble
     def read() -> None:
         found[:] = stream.read(start, end)
 
-    error = _tried_again(world, read, trouble)
+    error = _tried_anew(world, read, trouble)
     if error is None:
+        optional, late = _truth(world)[1], _came_late(world)
+        more, less = Counter(found) - Counter(rows), Counter(rows) - Counter(found)
         # Chunks that come after their message was given up are rows only of who reads them later.
-        optional = _truth(world)[1] | _came_late(world)
-        differ = (Counter(found) - Counter(rows)) + (Counter(rows) - Counter(found))
-        wrong = [row for row in differ if row[0] not in optional]
+        wrong = [row for row in more if row[0] not in optional | late]
+        wrong += [row for row in less if row[0] not in optional | _untold(world, stream, start)]
         if stream.told:  # it goes on without rows that are lost; a driver tells of each loss once
             now = _readable(world)
             wrong = [row for row in wrong if row not in rows or row in (now or ())]
@@ -179,15 +185,18 @@ def _tried(
     return error
 
 
-def _tried_again(
+def _tried_anew(
     world: World, action: Callable[[], object], trouble: Callable[[], None]
 ) -> PulsarLakeError | None:
-    """As ``_tried``; where a message was given up since its batch was planned, and the ledger in
-    which it begins is gone, once more by another driver, which knows of it."""
+    """As ``_tried``; where the error says to make the query anew, that is done.
+
+    By the same driver, once it looks for a new version of the table: a message may have been given
+    up, and the ledger trimmed in which it begins, since the version that the driver knows.
+    """
     error = _tried(world, action, trouble)
-    if error is None or "a message begins in it" not in error.message:
+    if error is None or "make the query anew" not in (error.hint or ""):
         return error
-    restart_stream(world)
+    world.clock.advance(_NEW_VERSION_MS)
     return _tried(world, action)
 
 
@@ -322,6 +331,19 @@ def _unread(
     return found
 
 
+def _untold(
+    world: World, stream: SimulatedStream, start: StreamOffset
+) -> set[tuple[int, int, int, int]]:
+    """Return the places of rows in lost ledgers of which nothing tells a batch that begins at
+    ``start``."""
+    return {
+        row[0]
+        for ml in _lives(world)
+        for row, ledger, _, _ in published_rows(ml)
+        if _is_lost(ledger) and not _is_told(stream, ml, ledger, start.of(_partition(ml)).at)
+    }
+
+
 def _came_late(world: World) -> set[tuple[int, int, int, int]]:
     """Return the places of chunks that came after their message was given up."""
     found = set()
@@ -345,23 +367,26 @@ def _begins(world: World) -> dict[tuple[int, int, int, int], Position]:
     }
 
 
-def _must_tell(world: World, stream: SimulatedStream) -> list[tuple[ManagedLedger, Ledger]]:
-    """Lost ledgers with messages that the stream has not read, of which something still tells."""
+def _must_tell(
+    world: World, stream: SimulatedStream
+) -> list[tuple[ManagedLedger, Ledger, Position]]:
+    """Lost ledgers with messages that the stream has not read, of which something still tells; and
+    where the stream is."""
     required, optional = _truth(world)
     unread = {row[0][1] for row in _unread(world, stream, required, optional)}
     return [
-        (ml, ledger)
+        (ml, ledger, _at(stream, ml))
         for ml in _lives(world)
         for ledger in ml.ledgers
         if _is_lost(ledger)
         and ledger.id in unread
         and Position(ledger.id, len(ledger.entries) - 1) > _at(stream, ml)
-        and _is_told(stream, ml, ledger)
+        and _is_told(stream, ml, ledger, _at(stream, ml))
     ]
 
 
-def _is_told(stream: SimulatedStream, ml: ManagedLedger, lost: Ledger) -> bool:
-    at = _at(stream, ml)
+def _is_told(stream: SimulatedStream, ml: ManagedLedger, lost: Ledger, at: Position) -> bool:
+    """Whether something tells who reads on from ``at`` of a lost ledger behind it."""
     if at.ledger < ml.ledgers[0].id:
         at = BEFORE_ALL  # of an earlier topic of the same name
     if not ml.listing:

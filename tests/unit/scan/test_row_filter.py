@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from reader.scan.row_filter import matching
+from reader.scan.row_scan import RowScan
 
 _WHERE = pc.field("value") > 2
 
@@ -42,7 +44,10 @@ def test_no_thread_of_arrows_drops_the_rows() -> None:
         def __del__(self) -> None:
             dropped[threading.get_ident()] += 1
 
+    columns = pa.schema([("value", pa.int64())])
+    scan = RowScan(cast(Any, None), columns, columns, _WHERE)
     for _ in range(3000):  # with ``batch.filter`` some 40 are dropped elsewhere
-        matching(_batch(np.arange(5).view(Values)), _WHERE)
-    # What each view was made of is no Values.
+        batch = _batch(np.arange(5).view(Values))
+        assert [one.num_rows for one in scan._matching([batch])] == [2]  # noqa: SLF001
+        del batch
     assert {*dropped} == {threading.get_ident()}

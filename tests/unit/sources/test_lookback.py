@@ -85,7 +85,7 @@ def test_a_lookback_ledger_that_has_gone() -> None:
     source = MemoryEntries(PARTITION, {4: [chunk(0), chunk(0, uuid="v")]})
     lookback = Lookback(source, PARTITION, end=Position(4, 2), first=Position(3, 5))
     assert positions(lookback.sequence_before(b"v")) == [(4, 1, 0)]
-    with pytest.raises(LedgerGoneError, match="ledger 3 of a/b/c has left BookKeeper"):
+    with pytest.raises(LedgerGoneError, match="ledger 3 of a/b/c has left Pulsar; a message may"):
         lookback.sequence_before(b"w")
 
 

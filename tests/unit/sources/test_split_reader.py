@@ -271,16 +271,44 @@ def test_what_the_table_fails_with_is_final(error: type[PulsarLakeError]) -> Non
         read(split(last=9, metadata=OLD), sources, listed(LedgerNow.GONE))
 
 
-def test_the_hint_is_about_the_ledger_that_has_gone() -> None:
-    """The table lacks the split's own, which is still listed: nothing deleted it."""
-    gone = LedgerGoneError("ledger 5 has left; a message begins in it", hint="make it anew")
-    missing = NotFoundError("ledger 6 is not in the table", hint="it was deleted")
-    sources = {Stage.STORED: Scripted({3: gone}), Stage.TABLE: Scripted({3: missing})}
-    with pytest.raises(
-        NotFoundError, match=r"6 is not in .*; asked because of: ledger 5"
-    ) as caught:
-        read(split(last=9, metadata=OLD), sources, listed(LedgerNow.SAME, OLD))
-    assert caught.value.hint == "make it anew"
+def test_an_error_names_each_source_that_was_asked() -> None:
+    sources = {
+        Stage.TAIL: Scripted({2: UnavailableError("the broker is silent", hint="is it up?")}),
+        Stage.STORED: Scripted({2: LedgerGoneError("ledger 5 has left Pulsar")}),
+        Stage.TABLE: Scripted({2: NotFoundError("ledger 6 is not in the table")}),
+    }
+    one = split(last=6, tier=Tier.BROKER, short_tail=True, metadata=OLD)
+    with pytest.raises(NotFoundError) as caught:
+        read(one, sources, listed(LedgerNow.SAME, OLD))
+    assert caught.value.message == (
+        "ledger 6 is not in the table; asked because of: ledger 5 has left Pulsar; "
+        "asked because of: the broker is silent"
+    )
+    assert caught.value.hint == "is it up?"
+
+
+def test_the_first_hint_is_given_where_the_last_source_has_none() -> None:
+    sources = {
+        Stage.STORED: Scripted({0: NotFoundError("no object", hint="set lost_ledgers")}),
+        Stage.LISTED_TABLE: Scripted({0: NotFoundError("not in the table", hint="was deleted")}),
+        Stage.BROKER: Scripted({0: UnavailableError("the broker is silent")}),
+    }
+    with pytest.raises(UnavailableError) as caught:
+        read(split(tier=Tier.TIERED, metadata=OLD), sources, listed(LedgerNow.SAME, OLD))
+    assert caught.value.hint == "set lost_ledgers"
+
+
+def test_an_error_says_that_the_ledger_is_not_listed_any_more() -> None:
+    sources = {
+        Stage.STORED: Scripted({0: UnavailableError("bookies are silent")}),
+        Stage.TABLE: Scripted({0: UnavailableError("no storage", hint="check its keys")}),
+    }
+    with pytest.raises(UnavailableError) as caught:
+        read(split(metadata=OLD), sources, listed(LedgerNow.GONE))
+    assert caught.value.message == (
+        "no storage; asked because of: bookies are silent; Pulsar does not list the ledger any more"
+    )
+    assert caught.value.hint == "check its keys"
 
 
 def test_what_no_source_can_help_with_is_raised() -> None:

@@ -15,6 +15,8 @@ keep_out_pandas()
 from reader.scan.open_scans import OpenScan  # before the rest, as a user's program has it
 import numpy as np
 import pyarrow as pa, pyarrow.dataset as pads, pyarrow.fs as pafs, pyarrow.parquet as pq
+from reader.config import StorageConfig
+from reader.storage import open_storage
 from reader.storage.stores.arrow_filesystem import arrow_filesystem
 from reader.storage.stores.obstore_client import ObstoreClient
 
@@ -25,7 +27,13 @@ class Slow(ObstoreClient):
         found.read = lambda start, length: time.sleep(0.005) or read(start, length)
         return found
 
-filesystem = arrow_filesystem(Slow.of_directory(sys.argv[1]), "box", "test")
+if sys.argv[3] == "obstore":
+    filesystem = arrow_filesystem(Slow.of_directory(sys.argv[1]), "box", "test")
+else:
+    import io
+    from fsspec.implementations.memory import MemoryFile
+    MemoryFile.read = lambda file, count=-1: time.sleep(0.005) or io.BytesIO.read(file, count)
+    filesystem = open_storage(StorageConfig(uri="memory://box")).filesystem()[0]
 draw = np.random.default_rng(7).random
 table = pa.table({name: draw(20_000) for name in "abcde"})
 names = list("01234567")
@@ -45,10 +53,11 @@ print("read")
 """
 
 
+@pytest.mark.parametrize("client", ["obstore", "fsspec"])
 @pytest.mark.parametrize("how", ["threads", "no threads"])
-def test_a_program_that_reads_no_further_ends(tmp_path: Path, how: str) -> None:
+def test_a_program_that_reads_no_further_ends(tmp_path: Path, how: str, client: str) -> None:
     """Without the wait at exit the one with threads hangs, or aborts."""
-    command = [sys.executable, "-c", _PROGRAM, str(tmp_path), how]
+    command = [sys.executable, "-c", _PROGRAM, str(tmp_path), how, client]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "read\n"), done.stderr
 
