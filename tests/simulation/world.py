@@ -381,10 +381,15 @@ class World:
     def has_losses(self) -> bool:
         """Whether Pulsar has deleted what no table has, without anyone's intention.
 
-        Of an earlier life of the topic: a commit stepped over it then.
+        Of an earlier life of the topic: a commit stepped over it then, which may say so.
         """
         there = any(ledger.lost for ml in self.parts for ledger in ml.ledgers)
-        return there or self.accepted or any(ml.stepped_over is not None for ml in self.topic.gone)
+        before = any(
+            ledger.lost and ledger.id < (ml.watermark or -1)
+            for ml in self.topic.gone
+            for ledger in ml.ledgers
+        )
+        return there or before or self.accepted
 
     def must_refuse(self) -> str:
         """A loss that the log shows: a query without ``allow_data_loss`` has to be an error."""

@@ -144,8 +144,15 @@ def replay_batch(world: World, a: int, trouble: Callable[[], None] = _no_trouble
         gone = now is None or any(row not in now for row in rows)
         gone = gone or _has_expired(world, start, end if rows else None)
         before = any(_is_gone(ml, start.of(_partition(ml)).at.ledger) for ml in _lives(world))
+        # Lost before it was read for the first time, and told of since.
+        inside = any(
+            start.of(_partition(ml)).at.ledger < one.id <= end.of(_partition(ml)).at.ledger
+            for ml in _lives(world)
+            for one in ml.ledgers
+            if _is_lost(one)
+        )
         world.require(
-            gone or before or _has_reason(world, stream),
+            gone or before or inside or _has_reason(world, stream),
             f"a batch cannot be run again without a reason: {error}",
         )
 
