@@ -128,6 +128,7 @@ class World:
         self.numbers = 0
         self.steps: Counter[str] = Counter()
         self.hidden = False
+        self.log_is_cleaned = False
         self.only_newer: list[tuple[ManagedLedger, Ledger]] = []
         self.old_copy = self.accepted = False
         self._copy: dict[str, dict[str, Any]] | None = None
@@ -316,6 +317,7 @@ class World:
             age = (self.clock.now_ms - self.times.of(str(file))) / 1000
             os.utime(file, (real - age, real - age))
         handle.cleanup_metadata()
+        self.log_is_cleaned = True
         self.log.reopen()
 
     def copy_table(self) -> None:

@@ -97,7 +97,7 @@ def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_
         stream.expired |= expired or set()
     _check_rows(world, stream, stream.batches[done:])
     for ml, ledger, at in must_tell:
-        if not _is_told(stream, ml, ledger, at):
+        if not _is_told(world, stream, ml, ledger, at):
             continue  # what told of it has gone meanwhile
         passed = _at(stream, ml).ledger > ledger.id
         world.require(not passed, f"a stream says nothing of the lost ledger {ledger.id}")
@@ -347,7 +347,7 @@ def _untold(
         row[0]
         for ml in _lives(world)
         for row, ledger, _, _ in published_rows(ml)
-        if _is_lost(ledger) and not _is_told(stream, ml, ledger, start.of(_partition(ml)).at)
+        if _is_lost(ledger) and not _is_told(world, stream, ml, ledger, start.of(_partition(ml)).at)
     }
 
 
@@ -388,11 +388,13 @@ def _must_tell(
         if _is_lost(ledger)
         and ledger.id in unread
         and Position(ledger.id, len(ledger.entries) - 1) > _at(stream, ml)
-        and _is_told(stream, ml, ledger, _at(stream, ml))
+        and _is_told(world, stream, ml, ledger, _at(stream, ml))
     ]
 
 
-def _is_told(stream: SimulatedStream, ml: ManagedLedger, lost: Ledger, at: Position) -> bool:
+def _is_told(
+    world: World, stream: SimulatedStream, ml: ManagedLedger, lost: Ledger, at: Position
+) -> bool:
     """Whether something tells who reads on from ``at`` of a lost ledger behind it."""
     if at.ledger < ml.ledgers[0].id:
         at = BEFORE_ALL  # of an earlier topic of the same name
@@ -401,7 +403,9 @@ def _is_told(stream: SimulatedStream, ml: ManagedLedger, lost: Ledger, at: Posit
     if _is_logged(ml, lost):
         return True
     if at != BEFORE_ALL:
-        return _is_gone(ml, at.ledger)  # the one that was read is gone as well
+        # The one that was read is gone, too; where the log has forgotten, it counts as offloaded.
+        forgotten = world.log_is_cleaned and at.ledger <= (ml.watermark or -1)
+        return _is_gone(ml, at.ledger) and not forgotten
     first = next((one.id for one in ml.ledgers if one.cold), lost.id + 1)
     # The broker's counter tells, unless it began anew.
     since = (
