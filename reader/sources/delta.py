@@ -90,9 +90,7 @@ class MovedLedger(RowSource):
             return
         partition, ledger_id = split.partition, split.ledger_id
         if not self._clients.has_storage:
-            raise _not_there(
-                split, "is not there any more, and no table may have it", "storage.uri is not set"
-            )
+            raise _not_there(split, "cannot be looked for in the table", "storage.uri is not set")
         table = TopicTable.open(self._clients.storage, partition.topic)
         wanted = {partition.index: ledger_id}
         records = records_upto(table.commits(), wanted) if table else {}
@@ -103,8 +101,8 @@ class MovedLedger(RowSource):
                 split,
                 "is not in the table",
                 "it was deleted before it was offloaded (retention, TTL or backlog), or offloaded "
-                "longer ago than the table's log remembers, or is still in Pulsar, and a ledger "
-                "before it is not: make the query anew",
+                "longer ago than the table's log remembers, or a ledger before it has gone since: "
+                "make the query anew",
             )
         _check_record(record, split)
         where = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
 
@@ -88,12 +88,12 @@ def read_splits(
 class _Part:
     """What is left of a split: as ``split`` has it, by what is listed now.
 
-    ``reason``: what the sources before failed with. ``is_gone``: Pulsar did not list its ledger.
+    ``reasons``: what the sources before failed with. ``is_gone``: Pulsar did not list its ledger.
     """
 
     split: Split
     stage: Stage
-    reason: PulsarLakeError | None = None
+    reasons: list[PulsarLakeError] = field(default_factory=list)
     is_gone: bool = False
 
     def delivered(self, entry: int) -> None:
@@ -106,21 +106,22 @@ class _Part:
         self.delivered(self.split.last_entry)
 
     def told(self, error: PulsarLakeError) -> PulsarLakeError:
-        """The error of its source, which says as well why that was asked."""
-        reason = self.reason
-        if reason is None or reason.message == error.message:
+        """The error of the last source, which says as well why that was asked. Where it has no
+        hint, the one of the first source that failed: it is nearest to the cause."""
+        before = [one for one in self.reasons if one.message != error.message]
+        if not before:
             return error
         gone = "; Pulsar does not list the ledger any more" if self.is_gone else ""
         return type(error)(
-            f"{error.message}; asked because of: {reason.message}{gone}",
-            hint=error.hint or reason.hint,
+            "; asked because of: ".join(one.message for one in (error, *reversed(before))) + gone,
+            hint=error.hint or next((one.hint for one in before if one.hint), None),
             context=error.context,
         )
 
-    def leave(self, told: PulsarLakeError) -> None:
-        """Another source follows. The first hint is the one that is nearest to the cause."""
-        hint = (self.reason and self.reason.hint) or told.hint
-        self.reason = type(told)(told.message, hint=hint, context=told.context)
+    def leave(self, error: PulsarLakeError) -> None:
+        """Another source follows. Of many that failed, the first and the last two are named."""
+        self.reasons = [one for one in self.reasons if one.message != error.message] + [error]
+        del self.reasons[1:-2]
 
     @property
     def is_done(self) -> bool:
@@ -167,13 +168,13 @@ class SplitReader:
                             yield step
             except PulsarLakeError as error:
                 failed = self._first()
-                told = error if failed is None else failed.told(error)
                 if given or not self._goes_on_after(error):
+                    told = error if failed is None else failed.told(error)
                     if told is error:
                         raise
                     raise told from error
                 if failed is not None:
-                    failed.leave(told)
+                    failed.leave(error)
 
     def _first(self) -> _Part | None:
         """The first part of which anything is left; what is done before it is taken off."""

@@ -34,7 +34,7 @@ class FsspecStorage(Storage):
 
 
 class _Handler(pafs.FSSpecHandler):  # type: ignore[misc]
-    """pyarrow's own, whose files the end of the interpreter waits for."""
+    """pyarrow's own; what a dataset opens, the end of the interpreter waits for."""
 
     def open_input_file(self, path: str) -> pa.NativeFile:
         with call():  # a dataset opens its files in threads of pyarrow's
@@ -51,6 +51,8 @@ class _Reading(Held):
         self._file = file
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in ("read_buffer", "readinto"):
+            raise AttributeError(name)  # what is read comes through ``read``
         return getattr(self._file, name)
 
     def read(self, length: int = -1) -> bytes:

@@ -95,7 +95,8 @@ class World:
     """``violations`` are raised where they are found. ``steps``: of which kind how many were
     done; ``foreign``: the cluster is not the one that the table was filled from; ``old_copy``: the
     table was newer, and had the ledgers ``only_newer``, which are gone from Pulsar; ``accepted``:
-    an operator has said that there is no newer one."""
+    an operator has said that there is no newer one; ``forgotten``: up to which ledger of a
+    partition the log may have forgotten its commits, by the partition's creation."""
 
     def __init__(self, settings: Settings, root: Path) -> None:
         self.settings = settings
@@ -128,7 +129,7 @@ class World:
         self.numbers = 0
         self.steps: Counter[str] = Counter()
         self.hidden = False
-        self.log_is_cleaned = False
+        self.forgotten: dict[str, int] = {}
         self.only_newer: list[tuple[ManagedLedger, Ledger]] = []
         self.old_copy = self.accepted = False
         self._copy: dict[str, dict[str, Any]] | None = None
@@ -316,8 +317,10 @@ class World:
         for file in log.iterdir():
             age = (self.clock.now_ms - self.times.of(str(file))) / 1000
             os.utime(file, (real - age, real - age))
+        before = len(list(log.iterdir()))
         handle.cleanup_metadata()
-        self.log_is_cleaned = True
+        if len(list(log.iterdir())) < before:
+            self.forgotten |= {ml.created: ml.watermark or -1 for ml in self.parts}
         self.log.reopen()
 
     def copy_table(self) -> None:

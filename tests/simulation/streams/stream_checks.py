@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from reader.errors import PulsarLakeError, UnavailableError, UnsupportedError
 from reader.model import BEFORE_ALL, Partition, Position
-from reader.stream import StreamOffset, StreamOptions
+from reader.stream import PartitionOffset, StreamOffset, StreamOptions
 from reader.stream.stream_options import Place
 from testbed.simulation import (
     FailureError,
@@ -96,9 +96,9 @@ def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_
         must_tell = []
         stream.expired |= expired or set()
     _check_rows(world, stream, stream.batches[done:])
-    for ml, ledger, at in must_tell:
-        if not _is_told(world, stream, ml, ledger, at):
-            continue  # what told of it has gone meanwhile
+    for ml, ledger, since, logged in must_tell:
+        if not (logged or _is_told(world, stream, ml, ledger, since)):
+            continue  # the broker's counter told, and began anew meanwhile
         passed = _at(stream, ml).ledger > ledger.id
         world.require(not passed, f"a stream says nothing of the lost ledger {ledger.id}")
     if error is None:
@@ -131,7 +131,9 @@ def replay_batch(world: World, a: int, trouble: Callable[[], None] = _no_trouble
         more, less = Counter(found) - Counter(rows), Counter(rows) - Counter(found)
         # Chunks that come after their message was given up are rows only of who reads them later.
         wrong = [row for row in more if row[0] not in optional | late]
-        wrong += [row for row in less if row[0] not in optional | _untold(world, stream, start)]
+        wrong += [
+            row for row in less if row[0] not in optional | _untold(world, stream, start, end)
+        ]
         if stream.told:  # it goes on without rows that are lost; a driver tells of each loss once
             now = _readable(world)
             wrong = [row for row in wrong if row not in rows or row in (now or ())]
@@ -238,10 +240,9 @@ def _lives(world: World) -> list[ManagedLedger]:
     return [*world.topic.gone, *world.parts]
 
 
-def _is_over(stream: SimulatedStream, ml: ManagedLedger) -> bool:
-    """Whether a partition was deleted, and the stream has read nothing of another life of it."""
-    mine = stream.at.of(_partition(ml)).created_at == ml.created
-    return mine and not ml.listing
+def _is_over(since: PartitionOffset, ml: ManagedLedger) -> bool:
+    """Whether a partition was deleted, and nothing of another life of it was read by ``since``."""
+    return since.created_at == ml.created and not ml.listing
 
 
 def _truth(world: World) -> tuple[dict[Row, Ledger], set[tuple[int, int, int, int]]]:
@@ -339,15 +340,19 @@ def _unread(
 
 
 def _untold(
-    world: World, stream: SimulatedStream, start: StreamOffset
+    world: World, stream: SimulatedStream, start: StreamOffset, end: StreamOffset
 ) -> set[tuple[int, int, int, int]]:
-    """Return the places of rows in lost ledgers of which nothing tells a batch that begins at
-    ``start``."""
+    """Return the places of rows in lost ledgers of which nothing tells a batch.
+
+    Of the one in which the batch ends it is always told.
+    """
     return {
         row[0]
         for ml in _lives(world)
         for row, ledger, _, _ in published_rows(ml)
-        if _is_lost(ledger) and not _is_told(world, stream, ml, ledger, start.of(_partition(ml)).at)
+        if _is_lost(ledger)
+        and ledger.id != end.of(_partition(ml)).at.ledger
+        and not _is_told(world, stream, ml, ledger, start.of(_partition(ml)))
     }
 
 
@@ -376,43 +381,44 @@ def _begins(world: World) -> dict[tuple[int, int, int, int], Position]:
 
 def _must_tell(
     world: World, stream: SimulatedStream
-) -> list[tuple[ManagedLedger, Ledger, Position]]:
-    """Lost ledgers with messages that the stream has not read, of which something still tells; and
-    where the stream is."""
+) -> list[tuple[ManagedLedger, Ledger, PartitionOffset, bool]]:
+    """Lost ledgers with messages that the stream has not read, of which something still tells;
+    where the stream is; and whether a commit tells."""
     required, optional = _truth(world)
     unread = {row[0][1] for row in _unread(world, stream, required, optional)}
     return [
-        (ml, ledger, _at(stream, ml))
+        (ml, ledger, stream.at.of(_partition(ml)), _is_logged(ml, ledger))
         for ml in _lives(world)
         for ledger in ml.ledgers
         if _is_lost(ledger)
         and ledger.id in unread
         and Position(ledger.id, len(ledger.entries) - 1) > _at(stream, ml)
-        and _is_told(world, stream, ml, ledger, _at(stream, ml))
+        and _is_told(world, stream, ml, ledger, stream.at.of(_partition(ml)))
     ]
 
 
 def _is_told(
-    world: World, stream: SimulatedStream, ml: ManagedLedger, lost: Ledger, at: Position
+    world: World, stream: SimulatedStream, ml: ManagedLedger, lost: Ledger, since: PartitionOffset
 ) -> bool:
-    """Whether something tells who reads on from ``at`` of a lost ledger behind it."""
+    """Whether something tells who reads on from ``since`` of a lost ledger behind it."""
+    at = since.at
     if at.ledger < ml.ledgers[0].id:
         at = BEFORE_ALL  # of an earlier topic of the same name
     if not ml.listing:
-        return _is_over(stream, ml)
+        return _is_over(since, ml)
     if _is_logged(ml, lost):
         return True
     if at != BEFORE_ALL:
         # The one that was read is gone, too; where the log has forgotten, it counts as offloaded.
-        forgotten = world.log_is_cleaned and at.ledger <= (ml.watermark or -1)
+        forgotten = at.ledger <= world.forgotten.get(ml.created, -1)
         return _is_gone(ml, at.ledger) and not forgotten
     first = next((one.id for one in ml.ledgers if one.cold), lost.id + 1)
     # The broker's counter tells, unless it began anew.
-    since = (
+    counted = (
         stream.loads.get(ml.name, ml.loads) == ml.loads
         or not stream.began.of(_partition(ml)).missing
     )
-    return lost.id < first and lost.load == ml.loads and since
+    return lost.id < first and lost.load == ml.loads and counted
 
 
 def _is_logged(ml: ManagedLedger, lost: Ledger) -> bool:
@@ -430,7 +436,7 @@ def _has_reason(world: World, stream: SimulatedStream) -> bool:
 def _reasons(world: World, stream: SimulatedStream) -> Iterator[bool]:
     for ml in _lives(world):
         at = _at(stream, ml)
-        yield _is_over(stream, ml)
+        yield _is_over(stream.at.of(_partition(ml)), ml)
         yield _is_gone(ml, at.ledger)  # what followed may be gone, too
         yield bool(ml.broken)  # a message that ends behind it has lost its beginning
         for ledger in ml.ledgers:

@@ -298,6 +298,21 @@ def test_the_first_hint_is_given_where_the_last_source_has_none() -> None:
     assert caught.value.hint == "set lost_ledgers"
 
 
+def test_of_many_failures_the_first_and_the_last_two_are_named() -> None:
+    """Ensembles may change time and again."""
+    stored = Scripted({n: UnavailableError(f"bookie {n}") for n in range(9)})
+
+    def changed(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
+        return (LedgerNow.CHANGED if len(stored.calls) < 9 else LedgerNow.SAME), OLD
+
+    sources = {Stage.STORED: stored, Stage.BROKER: Scripted({8: UnavailableError("silent")})}
+    with pytest.raises(UnavailableError) as caught:
+        read(split(last=9, metadata=OLD), sources, changed)
+    assert caught.value.message == "; asked because of: ".join(
+        ["silent", "bookie 8", "bookie 7", "bookie 0"]
+    )
+
+
 def test_an_error_says_that_the_ledger_is_not_listed_any_more() -> None:
     sources = {
         Stage.STORED: Scripted({0: UnavailableError("bookies are silent")}),
