@@ -290,7 +290,7 @@ def test_a_late_row_that_was_read_may_expire() -> None:
         assert world.stream is not None
 
 
-def test_a_batch_whose_message_was_given_up_meanwhile_is_read_by_the_next_driver() -> None:
+def test_a_batch_whose_message_was_given_up_meanwhile_is_read_a_moment_later() -> None:
     """Seed 70782: planned before it was given up, and read after its first ledger was trimmed."""
     check(
         Settings(wildcard=False),

@@ -124,4 +124,12 @@ MUTATIONS = (
         "keys are configured",
         (_PARTS,),
     ),
+    Mutation(
+        "a-new-table-not-looked-for",
+        "reader/stream/known_topic.py",
+        "_TABLE_SECONDS = 5.0",
+        "_TABLE_SECONDS = 1e12",
+        "a stream plans by the table that its driver saw first, until it is started again",
+        ("tests/simulation/test_streams.py",),
+    ),
 )
