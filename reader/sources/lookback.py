@@ -39,7 +39,7 @@ MOST_PASSED = 131_072
 
 
 def beginning_gone(partition: Partition, ledger_id: int) -> LedgerGoneError:
-    """Of a ledger in which a message may begin that goes on in the one that is read."""
+    """Return the error for a ledger that is gone, and in which a message may begin that is read."""
     return LedgerGoneError(
         f"ledger {ledger_id} of {partition} has left Pulsar; a message may begin in it"
     )

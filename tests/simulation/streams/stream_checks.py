@@ -131,9 +131,8 @@ def replay_batch(world: World, a: int, trouble: Callable[[], None] = _no_trouble
         more, less = Counter(found) - Counter(rows), Counter(rows) - Counter(found)
         # Chunks that come after their message was given up are rows only of who reads them later.
         wrong = [row for row in more if row[0] not in optional | late]
-        wrong += [
-            row for row in less if row[0] not in optional | _untold(world, stream, start, end)
-        ]
+        untold = _untold(world, stream, start, end) if less else set()
+        wrong += [row for row in less if row[0] not in optional | untold]
         if stream.told:  # it goes on without rows that are lost; a driver tells of each loss once
             now = _readable(world)
             wrong = [row for row in wrong if row not in rows or row in (now or ())]
@@ -231,8 +230,12 @@ def _partition(ml: ManagedLedger) -> Partition:
     return Partition(TOPIC, ml.index)
 
 
+def _offset(stream: SimulatedStream, ml: ManagedLedger) -> PartitionOffset:
+    return stream.at.of(_partition(ml))
+
+
 def _at(stream: SimulatedStream, ml: ManagedLedger) -> Position:
-    return stream.at.of(_partition(ml)).at
+    return _offset(stream, ml).at
 
 
 def _lives(world: World) -> list[ManagedLedger]:
@@ -387,13 +390,13 @@ def _must_tell(
     required, optional = _truth(world)
     unread = {row[0][1] for row in _unread(world, stream, required, optional)}
     return [
-        (ml, ledger, stream.at.of(_partition(ml)), _is_logged(ml, ledger))
+        (ml, ledger, _offset(stream, ml), _is_logged(ml, ledger))
         for ml in _lives(world)
         for ledger in ml.ledgers
         if _is_lost(ledger)
         and ledger.id in unread
         and Position(ledger.id, len(ledger.entries) - 1) > _at(stream, ml)
-        and _is_told(world, stream, ml, ledger, stream.at.of(_partition(ml)))
+        and _is_told(world, stream, ml, ledger, _offset(stream, ml))
     ]
 
 
@@ -436,7 +439,7 @@ def _has_reason(world: World, stream: SimulatedStream) -> bool:
 def _reasons(world: World, stream: SimulatedStream) -> Iterator[bool]:
     for ml in _lives(world):
         at = _at(stream, ml)
-        yield _is_over(stream.at.of(_partition(ml)), ml)
+        yield _is_over(_offset(stream, ml), ml)
         yield _is_gone(ml, at.ledger)  # what followed may be gone, too
         yield bool(ml.broken)  # a message that ends behind it has lost its beginning
         for ledger in ml.ledgers:
