@@ -119,9 +119,14 @@ class _Part:
         )
 
     def leave(self, error: PulsarLakeError) -> None:
-        """Another source follows. Of many that failed, the first and the last two are named."""
-        self.reasons = [one for one in self.reasons if one.message != error.message] + [error]
-        del self.reasons[1:-2]
+        """Keep the reason for another source: of many, the first and the last two."""
+        first, later = self.reasons[:1], self.reasons[1:]
+        if first and first[0].message == error.message:
+            return
+        # Without its traceback, which holds what the failed source had read.
+        reason = PulsarLakeError(error.message, hint=error.hint)
+        later = [one for one in later if one.message != reason.message][-1:]
+        self.reasons = [*first, *later, reason]
 
     @property
     def is_done(self) -> bool:
@@ -205,7 +210,13 @@ class SplitReader:
             metadata = part.split.metadata
             now = LedgerNow.BARE if metadata is None else LedgerNow.SAME
         else:
-            now, metadata = self._ledger_now(part.split)
+            try:
+                now, metadata = self._ledger_now(part.split)
+            except PulsarLakeError as unlisted:
+                part.leave(error)
+                if (told := part.told(unlisted)) is unlisted:
+                    raise
+                raise told from unlisted
             part.is_gone = now is LedgerNow.GONE
         following = next_stage(part.stage, failure, now, fall_back=self._fall_back)
         if following is None:

@@ -350,14 +350,26 @@ def test_without_falling_back_an_error_is_raised() -> None:
         read(split(metadata=OLD), sources, listed(LedgerNow.SAME, OLD), fall_back=False)
 
 
-def test_an_error_of_the_listing_comes_instead() -> None:
+def test_an_error_of_the_listing_names_why_it_was_asked() -> None:
     def unavailable(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
         raise UnavailableError("the admin does not answer")
 
-    sources = {Stage.STORED: Scripted({1: NotFoundError("left")})}
-    with pytest.raises(UnavailableError, match="admin") as raised:
-        read(split(metadata=OLD), sources, unavailable)
-    assert isinstance(raised.value.__context__, NotFoundError)
+    silent = UnavailableError("bookies are silent", hint="Check the bookies.")
+    with pytest.raises(UnavailableError) as raised:
+        read(split(metadata=OLD), {Stage.STORED: Scripted({1: silent})}, unavailable)
+    error = raised.value
+    assert error.message == "the admin does not answer; asked because of: bookies are silent"
+    assert error.hint == "Check the bookies."
+    assert error.__cause__ is not error
+
+
+def test_an_error_of_the_listing_that_says_the_same_is_no_cause_of_its_own() -> None:
+    def refused(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
+        raise NotFoundError("left")
+
+    with pytest.raises(NotFoundError, match=r"^left$") as raised:
+        read(split(metadata=OLD), {Stage.STORED: Scripted({1: NotFoundError("left")})}, refused)
+    assert raised.value.__cause__ is not raised.value
 
 
 GONE, LISTED = NotFoundError("the object is not there"), LedgerNow.SAME
