@@ -39,6 +39,14 @@ MUTATIONS = (
         ("tests/unit/sources/test_moved_ledger.py", "tests/maintenance/test_expiry.py"),
     ),
     Mutation(
+        "moved-ledger-never-found",
+        "reader/sources/delta.py",
+        "named = record is not None and (record.ledger == ledger_id or record.lost)",
+        "named = record is not None and record.lost",
+        "a query or a stream's batch ends with an error once its ledger is offloaded and trimmed",
+        ("tests/unit/sources/test_moved_ledger.py", "tests/simulation/test_streams.py"),
+    ),
+    Mutation(
         "moved-ledger-of-another-cluster",
         "reader/sources/delta.py",
         "if identity is not None and record.closed_at not in (None, identity.closed_at):",
