@@ -38,6 +38,8 @@ _LIMITS = (None, None, None, 1, 2, 3, 7)
 _PORTION_ROWS = 16
 """More messages than one portion of a source has here."""
 _MOST_BATCHES = 2_000
+_AWAY = (UnavailableError, UnsupportedError)
+"""Errors of a server that is away. A broker that recovers gives nothing, as if it refused to."""
 _MAYBE_GIVEN_UP = ("a message may begin in it", "with chunks that fit no message")
 """Parts of the errors that name a message which may have been given up since the snapshot."""
 _NEW_VERSION_MS = 6_000
@@ -111,7 +113,7 @@ def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_
         world.require(not passed, f"a stream says nothing of the lost ledger {ledger.id}")
     if error is None:
         return
-    if isinstance(error, UnavailableError) or _is_simulated(error):
+    if isinstance(error, _AWAY) or _is_simulated(error):
         _require_away(world, error, begun, "a stream fails")
         return
     world.require(_has_reason(world, stream), f"a stream fails without a reason: {error}")
@@ -146,8 +148,7 @@ def replay_batch(world: World, a: int, trouble: Callable[[], None] = _no_trouble
             now = _readable(world)
             wrong = [row for row in wrong if row not in rows or row in (now or ())]
         world.require(not wrong, f"a batch that is run again has other rows: {wrong[:4]}")
-    elif isinstance(error, (UnavailableError, UnsupportedError)):
-        # A broker that recovers gives nothing, which looks as if it refused to.
+    elif isinstance(error, _AWAY):
         _require_away(world, error, begun, "a batch cannot be run again")
     else:
         now = _readable(world)
