@@ -45,7 +45,7 @@ def _resident_kib(pid: str) -> int:
 def _text(pid: str, name: str) -> str:
     """Return a file of a process, or nothing if the process has ended."""
     try:
-        return Path("/proc", pid, name).read_text()
+        return Path("/proc", pid, name).read_text(errors="replace")
     except OSError:
         return ""
 

@@ -119,9 +119,10 @@ class _Part:
         )
 
     def leave(self, error: PulsarLakeError) -> None:
-        """Keep the reason for another source: of many, the first and the last two."""
+        """Keep the reason for another source: the first one, and of later others the last two."""
         first, later = self.reasons[:1], self.reasons[1:]
         if first and first[0].message == error.message:
+            first[0].hint = first[0].hint or error.hint
             return
         # Without its traceback, which holds what the failed source had read.
         reason = PulsarLakeError(error.message, hint=error.hint)

@@ -267,7 +267,7 @@ def _may_be_given_up(world: World, error: Exception) -> bool:
     """Return whether a ledger is gone whose chunks in the table may be those of the snapshot."""
     strays = any(row[2] is RowKind.STRAY for row in world.expectation().required)
     strays = strays or any(ml.broken for ml in world.parts)
-    return strays and "has chunks there that fit no message" in str(error)
+    return strays and "with chunks that fit no message" in str(error)
 
 
 def settle(world: World) -> None:

@@ -31,8 +31,7 @@ Batch = tuple[StreamOffset, StreamOffset, list[Row]]
 class SimulatedStream:
     """A query and its checkpoint. ``begin`` once; then ``start`` for each driver's life.
 
-    ``at``: where the checkpoint is; ``batches``: those that are done, of which the first
-    ``checked`` were compared with what was published; ``held``: the greatest number
+    ``at``: where the checkpoint is; ``batches``: those that are done; ``held``: the greatest number
     of messages that the planner had fetched and not taken yet; ``told``: losses after which it went
     on. Of when it began: ``gone``, ledgers that were lost by then; ``expired``, rows; ``loads`` of
     each partition, by its name.
@@ -41,7 +40,6 @@ class SimulatedStream:
     def __init__(self, options: StreamOptions, clock: Clock, wall_clock: HostClock) -> None:
         self.options = options
         self.batches: list[Batch] = []
-        self.checked = 0
         self.began = self.at = StreamOffset()
         self.held = 0
         self.told: list[str] = []

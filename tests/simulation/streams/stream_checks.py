@@ -29,7 +29,7 @@ from testbed.simulation import (
     published_rows,
 )
 from tests.simulation.product.queries import pin
-from tests.simulation.product.streams import SimulatedStream
+from tests.simulation.product.streams import Batch, SimulatedStream
 from tests.simulation.world import TOPIC, World, tries
 
 __all__ = ["begin_stream", "read_stream", "replay_batch", "restart_stream"]
@@ -40,7 +40,7 @@ _PORTION_ROWS = 16
 _MOST_BATCHES = 2_000
 _AWAY = (UnavailableError, UnsupportedError)
 """Errors of a server that is away. A broker that recovers gives nothing, as if it refused to."""
-_MAYBE_GIVEN_UP = ("a message may begin in it", "with chunks that fit no message")
+_MAYBE_GIVEN_UP = ("has left Pulsar; a message may begin in it", "with chunks that fit no message")
 """Parts of the errors that name a message which may have been given up since the snapshot."""
 _NEW_VERSION_MS = 6_000
 """After so long a driver looks for a new version of the table."""
@@ -84,7 +84,7 @@ def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_
     stream = world.stream
     assert stream is not None
     must_tell = _must_tell(world, stream)
-    told = len(stream.told)
+    done, told = len(stream.batches), len(stream.told)
     goes_on = not stream.options.fail_on_data_loss
     may_tell, expired = (
         goes_on and _has_reason(world, stream),
@@ -100,11 +100,15 @@ def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_
         world.require(not drain, "a stream does not come to an end")
 
     begun = world.clock.now_ms
-    error = _tried_anew(world, read, trouble)
-    if len(stream.told) > told:
-        world.require(may_tell, f"a stream tells of a loss without a reason: {stream.told[told:]}")
-        must_tell = []
-        stream.expired |= expired or set()
+    try:
+        error = _tried_anew(world, read, trouble)
+    finally:  # also after a crash: what was lost later cannot be told from what was never sent
+        _check_batches(world, stream.batches[done:])
+        if len(stream.told) > told:
+            text = f"a stream tells of a loss without a reason: {stream.told[told:]}"
+            world.require(may_tell, text)
+            must_tell = []
+            stream.expired |= expired or set()
     _check_rows(world, stream)
     for ml, ledger, since, logged in must_tell:
         if not (logged or _is_told(world, stream, ml, ledger, since)):
@@ -212,7 +216,9 @@ def _tried_anew(
     up, and the ledger trimmed in which it begins, since the version that the driver knows.
     """
     error = _tried(world, action, trouble)
-    if error is None or not any(text in error.message for text in _MAYBE_GIVEN_UP):
+    if error is None or isinstance(error, _AWAY):
+        return error
+    if not any(text in error.message for text in _MAYBE_GIVEN_UP):
         return error
     world.clock.advance(_NEW_VERSION_MS)
     return _tried(world, action)
@@ -303,10 +309,10 @@ def _expired(world: World) -> set[Row] | None:
 # -- what is checked ---------------------------------------------------------------------------
 
 
-def _check_rows(world: World, stream: SimulatedStream) -> None:
+def _check_batches(world: World, batches: list[Batch]) -> None:
+    """Require that each row was published, and lies within its batch."""
     required, optional = _truth(world)
-    new, stream.checked = stream.batches[stream.checked :], len(stream.batches)
-    for start, end, rows in new:
+    for start, end, rows in batches:
         for row in rows:
             (index, ledger, entry, _), _, kind = row
             one = Partition(TOPIC, index)
@@ -314,6 +320,11 @@ def _check_rows(world: World, stream: SimulatedStream) -> None:
             world.require(inside or kind is RowKind.GIVEN_UP, f"a row out of its batch: {row}")
             known = row in required or row[0] in optional
             world.require(known, f"a stream has a row that nobody sent: {row}")
+
+
+def _check_rows(world: World, stream: SimulatedStream) -> None:
+    """Require that no row came twice, and that the stream has passed none."""
+    required, optional = _truth(world)
     rows = [row for _, _, batch in stream.batches for row in batch]
     twice = [place for place, n in Counter(row[0] for row in rows).items() if n > 1]
     world.require(not set(twice) - optional, f"a stream has rows twice: {twice}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -313,6 +315,46 @@ def test_of_many_failures_the_first_and_the_last_two_are_named() -> None:
     )
 
 
+def test_a_reason_that_comes_again_is_named_once() -> None:
+    failures = [
+        UnavailableError("bookie 1"),
+        UnavailableError("bookie 2"),
+        UnavailableError("bookie 1", hint="Start bookie 1."),
+    ]
+    stored = Scripted(dict(enumerate(failures)))
+
+    def changed(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
+        return (LedgerNow.CHANGED if len(stored.calls) < 3 else LedgerNow.SAME), OLD
+
+    sources = {Stage.STORED: stored, Stage.BROKER: Scripted({2: UnavailableError("silent")})}
+    with pytest.raises(UnavailableError) as caught:
+        read(split(last=9, metadata=OLD), sources, changed)
+    assert caught.value.message == "; asked because of: ".join(["silent", "bookie 2", "bookie 1"])
+    assert caught.value.hint == "Start bookie 1."
+
+
+def test_what_a_failed_source_had_read_is_freed() -> None:
+    class Block:
+        """What lies in the frame of the source."""
+
+    blocks: list[weakref.ref[Block]] = []
+
+    def failing(_: Split) -> Generator[Step]:
+        block = Block()
+        blocks.append(weakref.ref(block))
+        yield rows()
+        raise UnavailableError("bookies are silent")
+
+    def broker(one: Split) -> Generator[Step]:
+        gc.collect()
+        assert blocks[0]() is None
+        yield rows(0)
+        yield Delivered(one.last_entry)
+
+    sources = {Stage.STORED: Called(failing), Stage.BROKER: Called(broker)}
+    assert read(split(last=0, metadata=OLD), sources, listed(LedgerNow.SAME, OLD)) == [0]
+
+
 def test_an_error_says_that_the_ledger_is_not_listed_any_more() -> None:
     sources = {
         Stage.STORED: Scripted({0: UnavailableError("bookies are silent")}),
@@ -351,8 +393,10 @@ def test_without_falling_back_an_error_is_raised() -> None:
 
 
 def test_an_error_of_the_listing_names_why_it_was_asked() -> None:
+    unlisted = UnavailableError("the admin does not answer")
+
     def unavailable(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
-        raise UnavailableError("the admin does not answer")
+        raise unlisted
 
     silent = UnavailableError("bookies are silent", hint="Check the bookies.")
     with pytest.raises(UnavailableError) as raised:
@@ -360,7 +404,8 @@ def test_an_error_of_the_listing_names_why_it_was_asked() -> None:
     error = raised.value
     assert error.message == "the admin does not answer; asked because of: bookies are silent"
     assert error.hint == "Check the bookies."
-    assert error.__cause__ is not error
+    assert error.__cause__ is unlisted
+    assert unlisted.__context__ is silent
 
 
 def test_an_error_of_the_listing_that_says_the_same_is_no_cause_of_its_own() -> None:
