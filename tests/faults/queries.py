@@ -33,6 +33,9 @@ _STORAGE = re.compile(
     r"FAILED_READ_FILE|SdkClientException|DELTA_\w+|ConnectionClosedException"
 )
 
+_CALLBACK = re.compile(r"raised by the Python Proxy.*?\bPy4JJavaError: ", re.DOTALL)
+"""The traceback of a function for foreachBatch, up to the error that Spark raised in it."""
+
 
 class WrongAnswerError(AssertionError):
     """Rows are missing, doubled, out of order or not what was sent."""
@@ -181,9 +184,9 @@ def is_clear(error: Exception) -> bool:
 
     Not one of no class but the root's: that is an error of the planner itself.
     """
-    text = str(error)
     if (ours := error_of(error)) is not None:
         return type(ours) is not PulsarLakeError
+    text = _CALLBACK.sub("", str(error))
     if "Traceback" in text:  # of a Python worker, and not of ours: a bug
         return False
     return bool(_STORAGE.search(text) or _WITH_HINT.search(text))
