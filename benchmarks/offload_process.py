@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from reader.closing import Closing
-from testbed.usage import descendants, process_seconds
+from testbed.usage import command_name, descendants, process_seconds
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -69,7 +69,7 @@ class OffloadProcess(Closing):
             return OffloadCpu(0.0, 0.0, 0.0)
         root = self._child.pid
         below = descendants(root)
-        java = [pid for pid in below if _command(pid).startswith("java")]
+        java = [pid for pid in below if command_name(pid).startswith("java")]
         workers = [pid for pid in below if pid not in java]
         # What a JVM waited for counts with it: Spark's scripts, which end before the first turn.
         return OffloadCpu(process_seconds(root), process_seconds(*java), process_seconds(*workers))
@@ -90,13 +90,6 @@ class OffloadProcess(Closing):
         if "failed" in answer:
             raise RuntimeError(answer["failed"])
         return answer
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text()
-    except OSError:
-        return ""  # it has ended
 
 
 class _Offloader:

@@ -11,10 +11,13 @@ from pathlib import Path
 __all__ = [
     "PeakMemory",
     "bytes_read",
+    "command_name",
     "cpu_seconds",
     "descendants",
     "peak_bytes",
+    "process_ids",
     "process_seconds",
+    "shared_bytes",
 ]
 
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -47,15 +50,27 @@ def peak_bytes(pid: int) -> int:
 
     ``getrusage`` gives at least what its parent had when it started it.
     """
-    for line in _read(pid, "status").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    return _bytes_of(pid, "status", "VmHWM:")
+
+
+def shared_bytes(pid: int) -> int:
+    """Return the resident memory of a process, with its part of shared pages; 0 once it is gone."""
+    return _bytes_of(pid, "smaps_rollup", "Pss:")
+
+
+def command_name(pid: int) -> str:
+    """Return the name of the process's program, or an empty text once the process is gone."""
+    return _read(pid, "comm").rstrip("\n")
+
+
+def process_ids() -> Iterator[int]:
+    """Return the ids of all processes of the machine."""
+    return (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
 
 
 def descendants(root: int) -> list[int]:
     """Ids of all processes below `root`."""
-    parents = {pid: int(fields[1]) for pid in _pids() if (fields := _stat(pid))}
+    parents = {pid: int(fields[1]) for pid in process_ids() if (fields := _stat(pid))}
     found = [root]
     for one in found:
         found += [pid for pid, parent in parents.items() if parent == one]
@@ -100,8 +115,12 @@ class PeakMemory:
             time.sleep(self._INTERVAL)
 
 
-def _pids() -> Iterator[int]:
-    return (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
+def _bytes_of(pid: int, name: str, field: str) -> int:
+    """Return a field in kB of /proc/PID/name; 0 once the process is gone."""
+    for line in _read(pid, name).splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def _stat(pid: int) -> list[str]:

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
+from typing import NoReturn
 
 import pyarrow as pa
 
@@ -41,14 +42,14 @@ def read_splits(
     decrypt: bool = True,
     chunks: ChunkMemory | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The splits' rows in order; batches have exactly ``rows.columns``. All are of one topic.
+    """Return the rows of splits of one topic, in order; batches have exactly ``rows.columns``.
 
     ``publish_range`` (µs, inclusive) drops whole entries early; the caller still filters.
-    ``fall_back=False`` keeps to the splits' tiers, for offloading: a row must not lose a column
-    because a bookie was slow; and nothing is learned of ledgers that nobody will have to read
-    again. ``decrypt=False`` leaves encrypted entries as they are, whatever keys
-    are configured. ``chunks`` collects how far chunked messages have come, by uuid.
-    Raises what the last source raises that can be asked (``RowSource.read``).
+    ``fall_back=False`` reads each split from its own tier alone, for offloading. A slow bookie
+    must not cost a row its columns, and what is learned of such ledgers would not be used again.
+    ``decrypt=False`` leaves encrypted entries encrypted, also where keys are configured.
+    ``chunks`` collects how much of each chunked message was read, by uuid.
+    Raises the error of the last source (``RowSource.read``), which names the sources before it.
     """
     settings = clients.settings
     wanted = decrypt and bool(splits)
@@ -86,9 +87,9 @@ def read_splits(
 
 @dataclass(slots=True)
 class _Part:
-    """What is left of a split: as ``split`` has it, by what is listed now.
+    """The remaining part of a split, by what Pulsar lists now.
 
-    ``reasons``: what the sources before failed with. ``is_gone``: Pulsar did not list its ledger.
+    ``reasons``: errors of the sources before. ``is_gone``: Pulsar did not list its ledger.
     """
 
     split: Split
@@ -105,18 +106,20 @@ class _Part:
         """All its rows were given."""
         self.delivered(self.split.last_entry)
 
-    def told(self, error: PulsarLakeError) -> PulsarLakeError:
-        """The error of the last source, which says as well why that was asked. Where it has no
-        hint, the one of the first source that failed: it is nearest to the cause."""
+    def fail(self, error: PulsarLakeError) -> NoReturn:
+        """Raise the error of the last source, which names as well why that source was asked.
+
+        Where it has no hint, it gets that of the first source, which is nearest to the cause.
+        """
         before = [one for one in self.reasons if one.message != error.message]
         if not before:
-            return error
+            raise error
         gone = "; Pulsar does not list the ledger any more" if self.is_gone else ""
-        return type(error)(
+        raise type(error)(
             "; asked because of: ".join(one.message for one in (error, *reversed(before))) + gone,
             hint=error.hint or next((one.hint for one in before if one.hint), None),
             context=error.context,
-        )
+        ) from error
 
     def leave(self, error: PulsarLakeError) -> None:
         """Keep the reason for another source: the first one, and of later others the last two."""
@@ -175,10 +178,9 @@ class SplitReader:
             except PulsarLakeError as error:
                 failed = self._first()
                 if given or not self._goes_on_after(error):
-                    told = error if failed is None else failed.told(error)
-                    if told is error:
+                    if failed is None:
                         raise
-                    raise told from error
+                    failed.fail(error)
                 if failed is not None:
                     failed.leave(error)
 
@@ -215,9 +217,7 @@ class SplitReader:
                 now, metadata = self._ledger_now(part.split)
             except PulsarLakeError as unlisted:
                 part.leave(error)
-                if (told := part.told(unlisted)) is unlisted:
-                    raise
-                raise told from unlisted
+                part.fail(unlisted)
             part.is_gone = now is LedgerNow.GONE
         following = next_stage(part.stage, failure, now, fall_back=self._fall_back)
         if following is None:
@@ -233,9 +233,10 @@ class SplitReader:
 
 
 def ledger_now(clients: SourceClients, split: Split) -> tuple[LedgerNow, Stored | None]:
-    """What Pulsar lists of the split's ledger. Raises UnavailableError when it does not answer.
+    """Return what Pulsar lists of the split's ledger.
 
-    Another ledger of its id, in a cluster that was wiped or restored, is not the split's.
+    Another ledger of its id, in a cluster that was wiped or restored, counts as gone.
+    Raises UnavailableError if Pulsar does not answer.
     """
     try:
         listing = clients.admin.ledgers(split.partition, transactions=False)

@@ -42,6 +42,8 @@ _AWAY = (UnavailableError, UnsupportedError)
 """Errors of a server that is away. A broker that recovers gives nothing, as if it refused to."""
 _MAYBE_GIVEN_UP = ("has left Pulsar; a message may begin in it", "with chunks that fit no message")
 """Parts of the errors that name a message which may have been given up since the snapshot."""
+_Truth = tuple[dict[Row, Ledger], set[tuple[int, int, int, int]]]
+"""(rows that readers may have seen, with their ledger; places that may have one)."""
 _NEW_VERSION_MS = 6_000
 """After so long a driver looks for a new version of the table."""
 
@@ -103,13 +105,14 @@ def read_stream(world: World, *, drain: bool, trouble: Callable[[], None] = _no_
     try:
         error = _tried_anew(world, read, trouble)
     finally:  # also after a crash: what was lost later cannot be told from what was never sent
-        _check_batches(world, stream.batches[done:])
+        truth = _truth(world)
+        _check_batches(world, truth, stream.batches[done:])
         if len(stream.told) > told:
             text = f"a stream tells of a loss without a reason: {stream.told[told:]}"
             world.require(may_tell, text)
             must_tell = []
             stream.expired |= expired or set()
-    _check_rows(world, stream)
+    _check_rows(world, truth, stream)
     for ml, ledger, since, logged in must_tell:
         if not (logged or _is_told(world, stream, ml, ledger, since)):
             continue  # the broker's counter told, and began anew meanwhile
@@ -264,8 +267,7 @@ def _is_over(since: PartitionOffset, ml: ManagedLedger) -> bool:
     return since.created_at == ml.created and not ml.listing
 
 
-def _truth(world: World) -> tuple[dict[Row, Ledger], set[tuple[int, int, int, int]]]:
-    """(rows that readers may have seen, with their ledger; places that may have one)."""
+def _truth(world: World) -> _Truth:
     required: dict[Row, Ledger] = {}
     optional = set()
     for ml in _lives(world):
@@ -309,9 +311,9 @@ def _expired(world: World) -> set[Row] | None:
 # -- what is checked ---------------------------------------------------------------------------
 
 
-def _check_batches(world: World, batches: list[Batch]) -> None:
+def _check_batches(world: World, truth: _Truth, batches: list[Batch]) -> None:
     """Require that each row was published, and lies within its batch."""
-    required, optional = _truth(world)
+    required, optional = truth
     for start, end, rows in batches:
         for row in rows:
             (index, ledger, entry, _), _, kind = row
@@ -322,9 +324,9 @@ def _check_batches(world: World, batches: list[Batch]) -> None:
             world.require(known, f"a stream has a row that nobody sent: {row}")
 
 
-def _check_rows(world: World, stream: SimulatedStream) -> None:
+def _check_rows(world: World, truth: _Truth, stream: SimulatedStream) -> None:
     """Require that no row came twice, and that the stream has passed none."""
-    required, optional = _truth(world)
+    required, optional = truth
     rows = [row for _, _, batch in stream.batches for row in batch]
     twice = [place for place, n in Counter(row[0] for row in rows).items() if n > 1]
     world.require(not set(twice) - optional, f"a stream has rows twice: {twice}")

@@ -18,7 +18,7 @@ from offloader.cli.app import app
 from spark_ext import PulsarLake
 from testbed.cluster import Cluster
 from testbed.s3 import S3
-from testbed.usage import descendants
+from testbed.usage import command_name, descendants
 from tests.spark.conftest import TOTAL, Orders
 from tests.support.running import Settings
 from tests.support.terminal import CTRL_C, CTRL_D, TAB, Terminal
@@ -188,17 +188,9 @@ def test_use_makes_names_short(shell: Terminal, orders: Orders) -> None:
     shell.expect(r"\(done, ")
 
 
-def name_of(pid: int) -> str:
-    """Empty once the process has ended, as Python workers of tasks do at any time."""
-    try:
-        return Path(f"/proc/{pid}/comm").read_text()
-    except OSError:
-        return ""
-
-
 def test_a_jvm_that_dies_is_followed_by_another(shell: Terminal) -> None:
     # All names first: what the JVM has started ends with it.
-    java = [pid for pid in descendants(shell.process.pid) if "java" in name_of(pid)]
+    java = [pid for pid in descendants(shell.process.pid) if "java" in command_name(pid)]
     for pid in java:
         os.kill(pid, signal.SIGKILL)
     shell.press("SELECT 5 + 5 AS x;\r")

@@ -66,6 +66,21 @@ def listed(now: LedgerNow, metadata: Stored | None = None) -> ListLedger:
     return lambda _: (now, metadata)
 
 
+def raising(error: PulsarLakeError) -> ListLedger:
+    def list_ledger(_: Split) -> tuple[LedgerNow, Stored | None]:
+        raise error
+
+    return list_ledger
+
+
+def changed_until_asked(source: Scripted, times: int) -> ListLedger:
+    """List the ledger as stored elsewhere, until the source was asked so often."""
+    return lambda _: (
+        LedgerNow.CHANGED if len(source.calls) < times else LedgerNow.SAME,
+        OLD,
+    )
+
+
 def numbers_of(reader: SplitReader) -> list[int]:
     return [number for batch in reader.batches() for number in batch["n"].to_pylist()]
 
@@ -303,13 +318,9 @@ def test_the_first_hint_is_given_where_the_last_source_has_none() -> None:
 def test_of_many_failures_the_first_and_the_last_two_are_named() -> None:
     """Ensembles may change time and again."""
     stored = Scripted({n: UnavailableError(f"bookie {n}") for n in range(9)})
-
-    def changed(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
-        return (LedgerNow.CHANGED if len(stored.calls) < 9 else LedgerNow.SAME), OLD
-
     sources = {Stage.STORED: stored, Stage.BROKER: Scripted({8: UnavailableError("silent")})}
     with pytest.raises(UnavailableError) as caught:
-        read(split(last=9, metadata=OLD), sources, changed)
+        read(split(last=9, metadata=OLD), sources, changed_until_asked(stored, 9))
     assert caught.value.message == "; asked because of: ".join(
         ["silent", "bookie 8", "bookie 7", "bookie 0"]
     )
@@ -322,13 +333,9 @@ def test_a_reason_that_comes_again_is_named_once() -> None:
         UnavailableError("bookie 1", hint="Start bookie 1."),
     ]
     stored = Scripted(dict(enumerate(failures)))
-
-    def changed(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
-        return (LedgerNow.CHANGED if len(stored.calls) < 3 else LedgerNow.SAME), OLD
-
     sources = {Stage.STORED: stored, Stage.BROKER: Scripted({2: UnavailableError("silent")})}
     with pytest.raises(UnavailableError) as caught:
-        read(split(last=9, metadata=OLD), sources, changed)
+        read(split(last=9, metadata=OLD), sources, changed_until_asked(stored, 3))
     assert caught.value.message == "; asked because of: ".join(["silent", "bookie 2", "bookie 1"])
     assert caught.value.hint == "Start bookie 1."
 
@@ -394,13 +401,9 @@ def test_without_falling_back_an_error_is_raised() -> None:
 
 def test_an_error_of_the_listing_names_why_it_was_asked() -> None:
     unlisted = UnavailableError("the admin does not answer")
-
-    def unavailable(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
-        raise unlisted
-
     silent = UnavailableError("bookies are silent", hint="Check the bookies.")
     with pytest.raises(UnavailableError) as raised:
-        read(split(metadata=OLD), {Stage.STORED: Scripted({1: silent})}, unavailable)
+        read(split(metadata=OLD), {Stage.STORED: Scripted({1: silent})}, raising(unlisted))
     error = raised.value
     assert error.message == "the admin does not answer; asked because of: bookies are silent"
     assert error.hint == "Check the bookies."
@@ -409,9 +412,7 @@ def test_an_error_of_the_listing_names_why_it_was_asked() -> None:
 
 
 def test_an_error_of_the_listing_that_says_the_same_is_no_cause_of_its_own() -> None:
-    def refused(_: Split) -> tuple[LedgerNow, LedgerMetadata | None]:
-        raise NotFoundError("left")
-
+    refused = raising(NotFoundError("left"))
     with pytest.raises(NotFoundError, match=r"^left$") as raised:
         read(split(metadata=OLD), {Stage.STORED: Scripted({1: NotFoundError("left")})}, refused)
     assert raised.value.__cause__ is not raised.value

@@ -7,7 +7,16 @@ import subprocess
 import sys
 
 from testbed.process import wait_for
-from testbed.usage import PeakMemory, bytes_read, cpu_seconds, descendants, process_seconds
+from testbed.usage import (
+    PeakMemory,
+    bytes_read,
+    command_name,
+    cpu_seconds,
+    descendants,
+    process_ids,
+    process_seconds,
+    shared_bytes,
+)
 
 _GRANDCHILD = (
     "import subprocess, sys\n"
@@ -45,5 +54,10 @@ def test_cpu_of_one_process_alone() -> None:
         assert child.stdout is not None
         child.stdout.readline()
         assert 0.05 < process_seconds(child.pid, None) < cpu_seconds(child.pid)
+        assert child.pid in process_ids()
+        assert command_name(child.pid).startswith("python")
+        assert shared_bytes(child.pid) > 1 << 20
         child.kill()
     assert process_seconds(child.pid) == 0
+    assert child.pid not in process_ids()
+    assert (command_name(child.pid), shared_bytes(child.pid)) == ("", 0)
