@@ -7,7 +7,7 @@ the last was given. What counts then is neither's word, but whether the chunk ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from offloader.convert.incomplete_chunks import ChunkSequences, begins_at, stored_decryption
+from offloader.convert.incomplete_chunks import ChunkSequences, stored_decryption
 from offloader.convert.stored_entries import Source, stored_entries
 from offloader.model import WrittenFile
 from reader.clients import Clients
@@ -29,7 +29,6 @@ from reader.decode import (
 )
 from reader.errors import UnavailableError
 from reader.model import Partition, Position
-from reader.model.columns import GIVEN_UP_ERROR, given_up_error
 from reader.sources import EntrySource, Lookback, RowBuilder, RowFormat
 from reader.table import TopicTable
 
@@ -78,7 +77,6 @@ def unfinished_rows(
                     at=_position(now[ends[-1]]),
                     known={uuid: now[: ends[-1]]},
                     opens=decryption,
-                    given_up=begins_at(sequence),
                 )
             )
     builder = RowBuilder(partition, rows)
@@ -88,15 +86,11 @@ def unfinished_rows(
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A row's place, the chunks that it has besides (of one message), and what opens them.
-
-    ``given_up``: where its message begins, of one that is given up.
-    """
+    """A row's place, the chunks that it has besides (of one message), and what opens them."""
 
     at: Position
     known: ChunkSequences
     opens: Decryption | None = None
-    given_up: Position | None = None
 
     @property
     def size(self) -> int:
@@ -135,28 +129,10 @@ def _rows_of(
     known = {uuid: chunks for one in run for uuid, chunks in one.known.items()}
     lookback = Lookback(entries, partition, end=first, first=first, known=known)
     decoder = builder.entry_decoder(lookback, decryption=run[0].opens, rescue_incomplete=True)
-    begins = {one.at.entry: one.given_up for one in run if one.given_up is not None}
     for block in entries.pick(first.ledger, [one.at.entry for one in run]):
         for messages in decoder.decode(block):
             for batch in builder.build(messages):
-                yield first.ledger, _with_begins(batch, begins)
-
-
-def _with_begins(batch: pa.RecordBatch, begins: Mapping[int, Position]) -> pa.RecordBatch:
-    """The rows with where their messages begin, by entry, in ``__error``."""
-    if not begins:
-        return batch
-    # Not where the text says something else: of a damaged entry, say.
-    errors = [
-        given_up_error(begins[entry])
-        if text is not None and text.startswith(GIVEN_UP_ERROR) and entry in begins
-        else text
-        for entry, text in zip(
-            batch.column("__entryId").to_pylist(), batch.column("__error").to_pylist(), strict=True
-        )
-    ]
-    place, field = batch.schema.get_field_index("__error"), batch.schema.field("__error")
-    return batch.set_column(place, field, pa.array(errors, field.type))
+                yield first.ledger, batch
 
 
 def _sealed_rows(sequences: ChunkSequences, there: set[Position]) -> list[_Wanted]:

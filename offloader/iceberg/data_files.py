@@ -29,6 +29,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from reader.model.row_kinds import KIND_COLUMN
 from reader.table import AddedFile
 
 __all__ = ["DeltaFile", "data_file", "delta_file"]
@@ -78,10 +79,10 @@ def data_file(one: DeltaFile, location: str, rows: int, schema: Schema) -> DataF
         if isinstance(count, int):  # of a struct it is one more mapping
             counts[number], nulls[number] = rows, count
         kind = column.field_type
-        ends = [
-            _bound(kind, one.low.get(column.name)),
-            _bound(kind, one.high.get(column.name), _REST_OF_MS),
-        ]
+        low, high = one.low.get(column.name), one.high.get(column.name)
+        ends = [_bound(kind, low), _bound(kind, high, _REST_OF_MS)]
+        if column.name == KIND_COLUMN and isinstance(low, str) and isinstance(high, str):
+            ends = [low.encode(), high.encode()]
         for values, value in zip(bounds, ends, strict=True):
             if value is not None and None not in ends:
                 values[number] = value

@@ -21,7 +21,8 @@ from offloader.model import WrittenFile
 from offloader.parquet import data_file, statistics_columns, write_file
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model import Position
-from reader.model.columns import TIMESTAMP, last_given_up
+from reader.model.columns import FIRST_CHUNK, TIMESTAMP, last_given_up
+from reader.model.row_kinds import KIND_COLUMN
 from reader.sources import conform
 from reader.storage import Storage
 from reader.table import TopicTable, stored_name
@@ -108,7 +109,7 @@ def range_of(storage: Storage, table: TopicTable, file: TableFile) -> ExpiredRow
     path, found = f"{directory}/{stored_name(file.path)}", None
     with _reading(path), filesystem.open_input_file(path) as source:
         opened = pq.ParquetFile(source, pre_buffer=True)
-        columns = [*_PLACE, "__error"]
+        columns = [*_PLACE, KIND_COLUMN, *FIRST_CHUNK]
         for batch in opened.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
             found = _with(found, batch)
     if found is None:

@@ -2,7 +2,8 @@
 
 Format: the Delta protocol's "Per-file Statistics". Only columns whose order every reader agrees
 on: integers, dates and timestamps. Never float or double (a NaN makes readers skip rows that
-match) and no strings (readers disagree on how a cut maximum compares).
+match), and of strings ``__kind`` alone (readers disagree on how a cut maximum compares; a kind is
+never cut).
 
 Delta keeps timestamps in milliseconds: a minimum is rounded down and a maximum up, so that the
 range always covers the file's microseconds.
@@ -20,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.model.columns import STATISTICS
+from reader.model.row_kinds import KIND_COLUMN
 
-__all__ = ["PLAIN_NAME", "FileStatistics", "integer_range", "statistics_columns"]
+__all__ = ["PLAIN_NAME", "FileStatistics", "statistics_columns", "value_range"]
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """A column's name that stands in a table property without quotes."""
@@ -40,13 +42,15 @@ def statistics_columns(schema: pa.Schema, chosen: Iterable[str] = ()) -> tuple[s
     return tuple(
         name
         for name in wanted
-        if name in schema.names and PLAIN_NAME.fullmatch(name) and _ordered(schema.field(name).type)
+        if name in schema.names and PLAIN_NAME.fullmatch(name) and _is_ordered(schema.field(name))
     )
 
 
-def _ordered(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind)
+def _is_ordered(field: pa.Field) -> bool:
+    kind = field.type
+    return (
+        bool(pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind))
+        or field.name == KIND_COLUMN
     )
 
 
@@ -56,7 +60,7 @@ class FileStatistics:
     def __init__(self, columns: Collection[str]) -> None:
         self.rows = 0
         self._nulls = dict.fromkeys(columns, 0)
-        self._ranges: dict[str, tuple[int, int]] = {}
+        self._ranges: dict[str, tuple[Any, Any]] = {}
         self._types: dict[str, pa.DataType] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -66,7 +70,7 @@ class FileStatistics:
             column = batch.column(name)
             self._nulls[name] += column.null_count
             self._types[name] = column.type
-            if (found := integer_range(column)) is not None:
+            if (found := value_range(column)) is not None:
                 low, high = self._ranges.get(name, found)
                 self._ranges[name] = (min(low, found[0]), max(high, found[1]))
 
@@ -86,8 +90,11 @@ class FileStatistics:
         return json.dumps(value, separators=(",", ":"))
 
 
-def integer_range(column: Any) -> tuple[int, int] | None:
-    """(minimum, maximum) of an Arrow array as integers (days, µs); None where all is NULL."""
+def value_range(column: Any) -> tuple[Any, Any] | None:
+    """Return (minimum, maximum) of an Arrow array, or None if all is NULL.
+
+    Dates are days and times are µs since the epoch.
+    """
     if len(column) == column.null_count:
         return None
     if pa.types.is_timestamp(column.type):
@@ -95,10 +102,10 @@ def integer_range(column: Any) -> tuple[int, int] | None:
     elif pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
     found: Any = pc.min_max(column).as_py()
-    return int(found["min"]), int(found["max"])
+    return found["min"], found["max"]
 
 
-def _values(kind: pa.DataType, low: int, high: int) -> tuple[Any, Any] | None:
+def _values(kind: pa.DataType, low: Any, high: Any) -> tuple[Any, Any] | None:
     """The range as the log writes it; None where it has no such value (years beyond 9999)."""
     if pa.types.is_timestamp(kind):
         if low < _FIRST_US or high > _LAST_US:

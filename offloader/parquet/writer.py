@@ -16,14 +16,15 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from offloader.model import LedgerRows, WrittenFile
 from offloader.parquet.encodings import different_columns
-from offloader.parquet.statistics import FileStatistics, integer_range
+from offloader.parquet.statistics import FileStatistics, value_range
 from reader.errors import CorruptError, UnavailableError, plain_text
-from reader.model.columns import count_ciphertext
+from reader.model.row_kinds import KIND_COLUMN, RowKind
 
 __all__ = ["leaf_columns", "write_file"]
 
@@ -175,16 +176,20 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def _count(so_far: LedgerRows | None, ledger: int, batch: pa.RecordBatch) -> LedgerRows:
     times = [so_far.min_publish_time, so_far.max_publish_time] if so_far else []
-    times += integer_range(batch.column("__publishTime")) or ()
+    times += value_range(batch.column("__publishTime")) or ()
     known = [time for time in times if time is not None]
     return LedgerRows(
         ledger,
         (so_far.rows if so_far else 0) + batch.num_rows,
         min(known, default=None),
         max(known, default=None),
-        (so_far.ciphertexts if so_far else 0) + count_ciphertext(batch),
+        (so_far.ciphertexts if so_far else 0) + _count_encrypted(batch),
         (so_far.rescued if so_far else 0) + batch.num_rows - batch.column("__error").null_count,
     )
+
+
+def _count_encrypted(batch: pa.RecordBatch) -> int:
+    return int(pc.sum(pc.equal(batch.column(KIND_COLUMN), RowKind.ENCRYPTED.value)).as_py() or 0)
 
 
 @lru_cache(maxsize=64)

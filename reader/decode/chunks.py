@@ -44,6 +44,8 @@ from reader.decode.encryption.headers import read_headers
 from reader.decode.partition_context import PartitionContext
 from reader.decode.tables import (
     CHUNK,
+    E_BEGIN_ENTRY,
+    E_BEGIN_LEDGER,
     E_CHUNK,
     E_CHUNKS,
     E_KEY,
@@ -138,6 +140,10 @@ class ChunkJoiner:
             entries[E_KIND, i] = MESSAGES if outcome == "complete" else WHOLE
             if outcome == "stray":
                 entries[E_REASON, i] = NEVER_COMPLETED if self._rescue_incomplete else STRAY
+            entries[E_BEGIN_LEDGER, i], entries[E_BEGIN_ENTRY, i] = (
+                chunks[0].ledger,
+                chunks[0].entry,
+            )
             joins.append((i, chunks))
         if not joins:
             return block, arena

@@ -21,7 +21,7 @@ from reader.decode.metadata_columns import MetadataColumns
 from reader.decode.partition_context import NoContext, PartitionContext
 from reader.decode.passes.decompression import keep_singles_compressed, refuse_bombs
 from reader.decode.passes.portions import portions
-from reader.decode.rescue import rescued_rows
+from reader.decode.rescue import RescuedRow, rescued_rows
 from reader.decode.seen import BlocksSeen, Seen
 from reader.decode.tables import (
     E_FLAGS,
@@ -59,17 +59,17 @@ class Messages:
     """Decoded messages, in the order of the log; every array has n elements.
 
     ``columns`` holds the wanted ones of ``reader.model.columns.METADATA``, except ``__topic``,
-    ``__rescued`` and ``__error``. ``payload`` is not present in messages without a value and in
-    entries rescued whole; None if it was not wanted. ``schema_versions`` has -1 where a
-    message has none. ``keys`` are bytes, null without a key; None if they were not wanted.
-    ``rescued`` maps a row to its raw bytes and the reason; see the package for what they are.
+    ``__kind``, ``__rescued`` and ``__error``. ``payload`` is not present in messages without a
+    value and in entries rescued whole; None if it was not wanted. ``schema_versions`` has
+    -1 where a message has none. ``keys`` are bytes, null without a key; None if they were not wanted.
+    ``rescued``: the rescued rows by their number; see the package for what they are.
     ``stored``: when each was stored, None without payloads.
     """
 
     columns: Mapping[str, pa.Array]
     payload: ByteSpans | None
     schema_versions: npt.NDArray[np.int64]
-    rescued: Mapping[int, tuple[bytes, str]]
+    rescued: Mapping[int, RescuedRow]
     keys: pa.LargeBinaryArray | None = None
     stored: StoredTimes | None = None
 

@@ -26,6 +26,8 @@ from reader.decode.passes.column_memory import (
     fill_columns,
 )
 from reader.decode.tables import (
+    E_BEGIN_ENTRY,
+    E_BEGIN_LEDGER,
     E_BROKER,
     E_DELIVER,
     E_FLAGS,
@@ -66,6 +68,8 @@ _PLAN = {
     "__sequenceId": (SEQUENCE, R_SEQUENCE, 0),
     "__schemaVersion": _SCHEMA,
     "__tombstone": (TOMBSTONE_BITS, 0, 0),
+    "__firstChunkLedgerId": (ENTRY, E_BEGIN_LEDGER, -1),
+    "__firstChunkEntryId": (ENTRY, E_BEGIN_ENTRY, -1),
 }
 _COLUMNS = (*_PLAN, "__partition", "__encryptionContext", "__otherMetadata")
 

@@ -1,6 +1,8 @@
-"""Raw bytes and reason of each rescued row; the rules are in the package's docstring."""
+"""Raw bytes, kind and reason of each rescued row; the rules are in the package's docstring."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from reader.decode.tables import (
     E_PAYLOAD,
     E_REASON,
     ENCRYPTED,
+    KINDS,
     R_BATCH,
     R_ENTRY,
     R_METADATA,
@@ -22,15 +25,24 @@ from reader.decode.tables import (
     SOFT_REASONS,
 )
 from reader.model import EntryBlock
+from reader.model.row_kinds import RowKind
 
-__all__ = ["rescued_rows"]
+__all__ = ["RescuedRow", "rescued_rows"]
 
 
-def rescued_rows(rows: Rows, block: EntryBlock) -> dict[int, tuple[bytes, str]]:
-    """(raw bytes, reason) by row number."""
+class RescuedRow(NamedTuple):
+    """A row whose columns lack something of its entry. ``raw``: the bytes for ``__rescued``."""
+
+    raw: bytes
+    reason: str
+    kind: RowKind
+
+
+def rescued_rows(rows: Rows, block: EntryBlock) -> dict[int, RescuedRow]:
+    """Return the rescued rows by their number."""
     reasons = rows.entry(E_REASON)
     soft = rows.row(R_SOFT)
-    found: dict[int, tuple[bytes, str]] = {}
+    found: dict[int, RescuedRow] = {}
     for row in np.flatnonzero((reasons != 0) | (soft != 0)).tolist():
         i = int(rows.row(R_ENTRY)[row])
         reason = int(reasons[row])
@@ -40,7 +52,8 @@ def rescued_rows(rows: Rows, block: EntryBlock) -> dict[int, tuple[bytes, str]]:
         elif reason == ENCRYPTED and i in block.sealed:
             texts = [f"{REASONS[reason]}: {block.sealed[i]}"]
         texts += [text for bit, text in SOFT_REASONS.items() if int(soft[row]) & bit]
-        found[row] = _raw(rows, block, row, i), "; ".join(texts)
+        kind = KINDS.get(reason, RowKind.UNDECODABLE) if reason else RowKind.MESSAGE
+        found[row] = RescuedRow(_raw(rows, block, row, i), "; ".join(texts), kind)
     return found
 
 

@@ -13,15 +13,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from reader.model.columns import (
-    ENCRYPTED_ERROR,
-    FIRST_MILLIS,
-    GIVEN_UP_ERROR,
-    LAST_MILLIS,
-    STRAY_ERROR,
-)
+from reader.model.columns import FIRST_MILLIS, LAST_MILLIS
+from reader.model.row_kinds import RowKind
 
-__all__ = ["REASONS", "SOFT_REASONS"]
+__all__ = ["KINDS", "REASONS", "SOFT_REASONS"]
 
 # entries[…]
 E_KIND: Final = 0
@@ -60,7 +55,9 @@ E_UUID_LENGTH: Final = 32
 E_CHUNK: Final = 33  # chunk_id
 E_CHUNKS: Final = 34  # num_chunks_from_msg
 E_ROW_BYTES: Final = 35  # what each row of the entry takes beside its message's own bytes
-E_FIELDS: Final = 36
+E_BEGIN_LEDGER: Final = 36  # of the first chunk, -1: the entry is no joined message
+E_BEGIN_ENTRY: Final = 37
+E_FIELDS: Final = 38
 
 # rows[…]
 R_ENTRY: Final = 0  # row of ``entries``
@@ -184,10 +181,9 @@ REASONS: Final = {
     CHECKSUM: "checksum mismatch",
     METADATA: "message metadata cannot be parsed",
     REQUIRED: "message metadata lacks producer_name, sequence_id or publish_time",
-    # Three are stored, and compared; all others are for people.
-    ENCRYPTED: ENCRYPTED_ERROR,
-    STRAY: STRAY_ERROR,
-    NEVER_COMPLETED: GIVEN_UP_ERROR,
+    ENCRYPTED: "encrypted",
+    STRAY: "chunked message with chunks missing",
+    NEVER_COMPLETED: "chunked message that was never completed",
     CODEC: "unknown compression",
     TOO_LARGE: f"uncompressed size above {MAX_INFLATED >> 20} MiB",
     EXPANDS: f"uncompressed size above pulsar.expanded_bytes, and {MAX_RATIO} times what is stored",
@@ -198,6 +194,14 @@ REASONS: Final = {
     BATCH: "batch cannot be split into its messages",
     BATCH_COUNT: "batch states an impossible number of messages",
 }
+
+KINDS: Final = {
+    DAMAGED: RowKind.DAMAGED,
+    ENCRYPTED: RowKind.ENCRYPTED,
+    STRAY: RowKind.UNMATCHED,
+    NEVER_COMPLETED: RowKind.INCOMPLETE,
+}
+"""What a row with such a reason is; with any other, it is undecodable."""
 
 BINARY_KEY: Final = -2
 """Less the length: the length of a key that is not UTF-8, so NULL as text, and bytes as a key."""

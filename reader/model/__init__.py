@@ -10,6 +10,7 @@
     reasons       TierReason, PruneReason: why a segment has its tier, and why it is not read
     entry_blocks  EntryBlock: raw entries of one ledger, in one array of bytes
     columns       the metadata columns of every table
+    row_kinds     RowKind: what a row is, and filters by it
     column_names  which names are the same name for Spark, and names that are free
 
 A *partition* is Pulsar's ``…-partition-N``, or the topic itself (index -1). A *segment* is one

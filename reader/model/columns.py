@@ -5,27 +5,20 @@ Payload columns come first, then these. All are nullable. Times are µs since th
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.model.column_names import name_key
 from reader.model.positions import BEFORE_ALL, Position
+from reader.model.row_kinds import KIND_COLUMN, RowKind
 
 __all__ = [
     "BROKER_NULLS",
-    "CIPHERTEXT_SQL",
-    "ENCRYPTED_ERROR",
     "ENCRYPTION_CONTEXT",
+    "FIRST_CHUNK",
     "FIRST_DAY",
     "FIRST_MICROS",
     "FIRST_MILLIS",
-    "GIVEN_UP_ERROR",
-    "GIVEN_UP_PLACE",
-    "IS_CIPHERTEXT",
-    "IS_GIVEN_UP",
-    "IS_STRAY",
     "LAST_DAY",
     "LAST_MICROS",
     "LAST_MILLIS",
@@ -33,10 +26,7 @@ __all__ = [
     "METADATA_NAMES",
     "OTHER_METADATA",
     "STATISTICS",
-    "STRAY_ERROR",
     "TIMESTAMP",
-    "count_ciphertext",
-    "given_up_error",
     "last_given_up",
     "metadata_index",
     "metadata_name",
@@ -102,6 +92,9 @@ METADATA = pa.schema(
         ("__tombstone", pa.bool_()),
         ("__encryptionContext", ENCRYPTION_CONTEXT),
         ("__otherMetadata", OTHER_METADATA),
+        ("__firstChunkLedgerId", pa.int64()),
+        ("__firstChunkEntryId", pa.int64()),
+        (KIND_COLUMN, pa.string()),
         ("__rescued", pa.binary()),
         ("__error", pa.string()),
     ]
@@ -110,24 +103,10 @@ METADATA_NAMES = tuple(METADATA.names)
 _BY_KEY = {name_key(name): name for name in METADATA_NAMES}
 
 # Files carry minimum and maximum of these, so that scans skip files by them.
-STATISTICS = ("__partition", "__ledgerId", "__entryId", "__publishTime", "__eventTime")
+STATISTICS = ("__partition", "__ledgerId", "__entryId", "__publishTime", "__eventTime", KIND_COLUMN)
 
-ENCRYPTED_ERROR = "encrypted"
-"""How ``__error`` begins in a row that is an encrypted entry, and in no other row.
-
-A stored value (``docs/formats.md``), as the next two are and no other text there: by it the rows of
-a table are found that a query with keys decrypts. Keep it.
-"""
-
-STRAY_ERROR = "chunked message with chunks missing"
-GIVEN_UP_ERROR = "chunked message that was never completed"
-"""How ``__error`` begins in a row of chunks: by these a query knows rows of a table that were none
-of its snapshot. Stored values; keep them."""
-
-GIVEN_UP_PLACE = "([0-9]+):([0-9]+)$"
-"""How ``__error`` ends in the table's rows of ``GIVEN_UP_ERROR``, as a regular expression: ledger
-and entry of the first chunk. A stored value, as by it a stream knows what was given up since it had
-passed the row's place; not there in rows of older versions."""
+FIRST_CHUNK = ("__firstChunkLedgerId", "__firstChunkEntryId")
+"""Where the message or the chunks of a row begin, if they are more than one entry; else NULL."""
 
 BROKER_NULLS = ("__index", "__brokerPublishTime")
 """What a broker adds to an entry, beside what its producer wrote. A consumer is shown it only where
@@ -135,29 +114,14 @@ BROKER_NULLS = ("__index", "__brokerPublishTime")
 two are NULL in rows that came through it, and only these."""
 
 
-IS_CIPHERTEXT = pc.field("__encryptionContext").is_valid() & pc.coalesce(
-    pc.starts_with(pc.field("__error"), ENCRYPTED_ERROR), pa.scalar(False)
-)
-"""Of a table's rows, those that are encrypted entries."""
-
-IS_STRAY = pc.coalesce(pc.starts_with(pc.field("__error"), STRAY_ERROR), pa.scalar(False))
-IS_GIVEN_UP = pc.coalesce(pc.starts_with(pc.field("__error"), GIVEN_UP_ERROR), pa.scalar(False))
-"""Of a table's rows, those of chunks that no message has."""
-
-
-def given_up_error(begin: Position) -> str:
-    """``__error`` of a table's row of a message that was given up, which begins at ``begin``."""
-    return f"{GIVEN_UP_ERROR}: its first chunk is entry {begin}"
-
-
 def last_given_up(rows: pa.RecordBatch) -> Position:
     """Return where the last given-up message begins that has a row, or BEFORE_ALL."""
-    if "__error" not in rows.schema.names:
+    if KIND_COLUMN not in rows.schema.names:
         return BEFORE_ALL
-    errors = rows.column("__error")
-    errors = errors.filter(pc.starts_with(errors, GIVEN_UP_ERROR))
-    places = (re.search(GIVEN_UP_PLACE, text) for text in errors.to_pylist())
-    return max((Position.parse(place[0]) for place in places if place), default=BEFORE_ALL)
+    kinds = rows.column(KIND_COLUMN)
+    found = rows.filter(pc.equal(kinds, RowKind.INCOMPLETE.value))
+    places = zip(*(found.column(name).to_pylist() for name in FIRST_CHUNK), strict=True)
+    return max((Position(*place) for place in places), default=BEFORE_ALL)
 
 
 def rows_between(partition: int, first: Position | None, last: Position | None) -> pc.Expression:
@@ -169,22 +133,6 @@ def rows_between(partition: int, first: Position | None, last: Position | None) 
     if last is not None:
         found &= (ledger < last.ledger) | ((ledger == last.ledger) & (entry <= last.entry))
     return found
-
-
-CIPHERTEXT_SQL = (
-    "(__encryptionContext IS NOT NULL AND "
-    f"coalesce(startswith(__error, '{ENCRYPTED_ERROR}'), false))"
-)
-"""``IS_CIPHERTEXT`` for Spark."""
-
-
-def count_ciphertext(batch: pa.RecordBatch) -> int:
-    """How many rows are encrypted entries."""
-    with_context = batch.column("__encryptionContext").is_valid()
-    if not pc.any(with_context).as_py():
-        return 0
-    marked = pc.fill_null(pc.starts_with(batch.column("__error"), ENCRYPTED_ERROR), False)
-    return int(pc.sum(pc.and_(with_context, marked)).as_py() or 0)
 
 
 def metadata_name(name: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -80,11 +80,15 @@ UNBOUNDED = OutputBudget(batch=1 << 62, message=1 << 62)
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The first ``count`` messages: their columns, and problems by index."""
+    """The first ``count`` messages: their columns, and problems by index.
+
+    ``unread``: the messages with a problem of which no value could be read.
+    """
 
     count: int
     arrays: dict[str, pa.Array]
     problems: dict[int, str]
+    unread: set[int] = field(default_factory=set)
 
 
 def value_bytes(real: pa.DataType) -> int:

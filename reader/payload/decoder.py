@@ -35,12 +35,14 @@ class DecodedPayload:
 
     ``arrays``: each wanted column, ``count`` long, of exactly its field's type. ``problems``: by
     row, one line on why the columns do not reproduce its payload. Columns that could not be decoded
-    are NULL.
+    are NULL. ``unread``: rows with a problem whose payload, or its key or value, could not be
+    decoded at all.
     """
 
     count: int
     arrays: Mapping[str, pa.Array]
     problems: Mapping[int, str]
+    unread: frozenset[int] = frozenset()
 
 
 class PayloadDecoder:
@@ -96,7 +98,7 @@ class PayloadDecoder:
         if count < len(payload):
             payload, schema_versions = payload.slice(count), schema_versions[:count]
             keys = None if keys is None else keys.slice(0, count)
-        found, problems = self._rows(payload, schema_versions, keys, stored)
+        found, problems, unread = self._rows(payload, schema_versions, keys, stored)
         parts = []
         stop, room = count, self._budget.batch
         for i, some in enumerate(found):
@@ -115,12 +117,13 @@ class PayloadDecoder:
         ]
         for rows, part in parts:
             theirs = rows[np.fromiter(part.problems, np.int64, len(part.problems))].tolist()
+            unread.update(rows[list(part.unread)].tolist())
             # Of two decoders of a row, the first says what is wrong.
             problems = {**dict(zip(theirs, part.problems.values(), strict=True)), **problems}
         arrays = {f.name: _joined(f, stop, kept) for f in self._fields}
         lines = {why: _line(why) for why in set(problems.values())}
         listed = {row: lines[problems[row]] for row in sorted(problems) if row < stop}
-        return DecodedPayload(stop, arrays, listed)
+        return DecodedPayload(stop, arrays, listed, frozenset(unread & listed.keys()))
 
     def _rows(
         self,
@@ -128,9 +131,10 @@ class PayloadDecoder:
         schema_versions: Int64s,
         keys: pa.LargeBinaryArray | None,
         stored: StoredTimes | None,
-    ) -> tuple[list[DecoderRows], dict[int, str]]:
-        """Which decoder reads which rows; and the problems of those that none can read."""
+    ) -> tuple[list[DecoderRows], dict[int, str], set[int]]:
+        """Return which decoder reads which rows, problems by row, and the rows that none reads."""
         problems: dict[int, str] = {}
+        trailing: dict[int, str] = {}
         found: list[DecoderRows] = []
         numbers = np.full(len(payload), _NEVER)
         inline, separated = np.zeros((2, len(payload)), np.bool_)
@@ -154,8 +158,8 @@ class PayloadDecoder:
         read(self._members.values, rows, payload.take(rows) if inline.any() else payload)
         rows = np.flatnonzero(inline)
         if len(rows):
-            inline_keys, inline_values, broken = split(payload, rows)
-            problems |= broken
+            inline_keys, inline_values, malformed, trailing = split(payload, rows)
+            problems |= malformed
             read(self._members.values, rows, inline_values)
             read(self._members.keys, rows, inline_keys)
         rows = np.flatnonzero(separated)
@@ -163,7 +167,7 @@ class PayloadDecoder:
             problems |= dict.fromkeys(rows.tolist(), "the message's key was not read")
         elif len(rows):
             read(self._members.keys, rows, ByteSpans.of(keys).take(rows))
-        return found, problems
+        return found, problems | trailing, set(problems)
 
     def _definitions(
         self, schema_versions: Int64s, stored: StoredTimes | None

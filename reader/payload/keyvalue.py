@@ -49,23 +49,24 @@ def _half(info: SchemaInfo, definition: Any, half: str) -> SchemaInfo:
 
 def split(
     spans: ByteSpans, rows: npt.NDArray[np.int64]
-) -> tuple[ByteSpans, ByteSpans, dict[int, str]]:
-    """(keys, values, problems) of the INLINE payloads ``rows``; keys and values one a row.
+) -> tuple[ByteSpans, ByteSpans, dict[int, str], dict[int, str]]:
+    """Return (keys, values, malformed, trailing) of the INLINE payloads ``rows``.
 
-    ``[i32 length, key, i32 length, value]``, big-endian, a length of -1 for null. Malformed
-    payloads have neither; of one with bytes after the value, both are read and it has a problem.
+    A payload is ``[i32 length, key, i32 length, value]``, big-endian, with a length of -1 for null.
+    keys, values: one each row; a malformed payload has neither. malformed, trailing: the problem of
+    each malformed payload, and of each payload with bytes after its value, by row.
     """
     some = spans.take(rows)
     key_starts, key_ends, key_bad = _field(some.data, some.starts, some.ends, some.present)
     starts, ends, bad = _field(some.data, key_ends, some.ends, some.present & ~key_bad)
     bad |= key_bad
-    problems = {int(row): "malformed KeyValue: a length is out of range" for row in rows[bad]}
+    malformed = {int(row): "malformed KeyValue: a length is out of range" for row in rows[bad]}
     good = some.present & ~bad
     late = good & (ends < some.ends)
-    problems |= {int(row): "malformed KeyValue: bytes follow the value" for row in rows[late]}
+    trailing = {int(row): "malformed KeyValue: bytes follow the value" for row in rows[late]}
     keys = ByteSpans(some.data, key_starts, key_ends, good & (key_starts >= 0))
     values = ByteSpans(some.data, starts, ends, good & (starts >= 0))
-    return _plain(keys), _plain(values), problems
+    return _plain(keys), _plain(values), malformed, trailing
 
 
 def _field(

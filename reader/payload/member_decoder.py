@@ -222,7 +222,7 @@ class _Primitive:
         array, problems = decode_primitive(self._type, spans)
         leaf, column = PRIMITIVES[self._type].leaf, self._column
         if column is not None and column.layout == leaf:
-            return Decoded(count, {column.column: array}, dict(problems))
+            return Decoded(count, {column.column: array}, dict(problems), set(problems))
         why = f"{self._label} is {leaf.type}, its column is another type"
         found = None
         if column is not None and accepts(column.layout, leaf):
@@ -232,7 +232,8 @@ class _Primitive:
         present = array.is_valid() if found is None else pc.and_(array.is_valid(), found.is_null())
         lost = np.flatnonzero(present.to_numpy(zero_copy_only=False)).tolist()
         arrays = {} if column is None or found is None else {column.column: found}
-        return Decoded(count, arrays, {**dict.fromkeys(lost, why), **problems})
+        problems = {**dict.fromkeys(lost, why), **problems}
+        return Decoded(count, arrays, problems, set(problems))
 
 
 class _Unsupported:
@@ -242,4 +243,5 @@ class _Unsupported:
         self._reason = reason
 
     def decode(self, spans: ByteSpans, versions: Int64s, room: int) -> Decoded:
-        return Decoded(len(versions), {}, dict.fromkeys(range(len(versions)), self._reason))
+        rows = range(len(versions))
+        return Decoded(len(versions), {}, dict.fromkeys(rows, self._reason), set(rows))

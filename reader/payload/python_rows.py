@@ -28,6 +28,7 @@ def read_rows(fields: Sequence[pa.Field], count: int, read: Read, room: int) -> 
     """
     parts: list[list[pa.Array]] = [[] for _ in fields]
     problems: dict[int, str] = {}
+    unread: set[int] = set()
     first = 0
     while first < count and (not first or room > 0):
         values: list[Mapping[str, Any]] = []
@@ -37,9 +38,13 @@ def read_rows(fields: Sequence[pa.Field], count: int, read: Read, room: int) -> 
             found, problem, size = _one(read, row)
             if problem is not None:
                 problems[row] = problem
+                if found is None:
+                    unread.add(row)
             values.append(found or {})
             weight += size + _ROW_BYTES
-        for part, array in zip(parts, _arrays(fields, values, first, problems), strict=True):
+        for part, array in zip(
+            parts, _arrays(fields, values, first, problems, unread), strict=True
+        ):
             part.append(array)
             room -= array.nbytes
         first += len(values)
@@ -47,7 +52,7 @@ def read_rows(fields: Sequence[pa.Field], count: int, read: Read, room: int) -> 
         field.name: pa.concat_arrays(part) if part else pa.array([], field.type)
         for field, part in zip(fields, parts, strict=True)
     }
-    return Decoded(first, arrays, problems)
+    return Decoded(first, arrays, problems, unread)
 
 
 def _one(read: Read, row: int) -> tuple[Mapping[str, Any] | None, str | None, int]:
@@ -62,14 +67,18 @@ def _arrays(
     values: Sequence[Mapping[str, Any]],
     first: int,
     problems: dict[int, str],
+    unread: set[int],
 ) -> list[pa.Array]:
     try:
         return [pa.array([value.get(f.name) for value in values], f.type) for f in fields]
     except Exception as error:  # noqa: BLE001 - the one message that it is about is not known
         if len(values) == 1:
             problems.setdefault(first, _unreadable(error))
+            unread.add(first)
             return [pa.nulls(1, field.type) for field in fields]
-    alone = [_arrays(fields, [value], first + i, problems) for i, value in enumerate(values)]
+    alone = [
+        _arrays(fields, [value], first + i, problems, unread) for i, value in enumerate(values)
+    ]
     return [pa.concat_arrays(parts) for parts in zip(*alone, strict=True)]
 
 

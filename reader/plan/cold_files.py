@@ -3,8 +3,8 @@
 By the log's statistics, all files at once, column by column: a table may have a hundred thousand.
 The rules that keep it exact:
 
-1. Only integers, dates and times have an order on which every writer and reader agrees; the
-   statistics of other columns are not looked at, whoever wrote them.
+1. Only integers, dates and times have an order on which every writer and reader agrees, and
+   the kinds of rows; the statistics of other columns are not looked at, whoever wrote them.
 2. The log has times in milliseconds, and other writers cut a maximum down to them: it may be up to
    999 µs greater than it says.
 3. What the log does not say may be anything.
@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from reader.model import Position
 from reader.model.columns import TIMESTAMP
+from reader.model.row_kinds import KIND_COLUMN, KIND_RANKS
 from reader.plan.pruning import Predicate, may_match, outside, publish_range
 from reader.table import TopicTable
 
@@ -273,6 +274,9 @@ class _Statistics:
             return self._files.column(name).cast(pa.int32()).cast(pa.int64())
         if pa.types.is_integer(kind):
             return self._files.column(name).cast(pa.int64())
+        if name in (f"min.{KIND_COLUMN}", f"max.{KIND_COLUMN}") and pa.types.is_string(kind):
+            ranks = [KIND_RANKS.get(value) for value in self._files.column(name).to_pylist()]
+            return pa.chunked_array([pa.array(ranks, pa.int64())])
         return None
 
     def _kind(self, name: str) -> pa.DataType | None:

@@ -18,7 +18,8 @@ __all__ = ["Predicate", "may_match", "outside", "prune_reason", "publish_range"]
 class Predicate:
     """One conjunct of a filter, for pruning only: Spark evaluates all of them again.
 
-    ``op``: one of = < <= > >= in. ``values``: one value (several for "in"); times as µs.
+    ``op``: one of = < <= > >= in. ``values``: one value (several for "in"); times as µs,
+    kinds of rows as ``KIND_RANKS``.
     """
 
     column: str

@@ -19,7 +19,7 @@ import pyarrow.dataset as pads
 from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Position, Split
-from reader.model.columns import IS_CIPHERTEXT
+from reader.model.row_kinds import RowKind, is_not_kind
 from reader.plan import (
     Plan,
     Predicate,
@@ -76,7 +76,7 @@ class RowScan:
             return
         snapshot, where = self.plan.snapshot, self.where
         if snapshot.ciphertext is not None:
-            where = both(where, ~IS_CIPHERTEXT)
+            where = both(where, is_not_kind(RowKind.ENCRYPTED))
         filesystem, directory = clients.storage.directory(snapshot.topic)
         # As Spark reads them: in µs, whatever a file of another writer has.
         parquet = pads.ParquetFileFormat(coerce_int96_timestamp_unit="us")

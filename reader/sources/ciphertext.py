@@ -1,6 +1,6 @@
 """Encrypted entries that a table holds as they are, decrypted when they are read.
 
-Such a row (``reader.model.columns.IS_CIPHERTEXT``) has all of its entry: the metadata in
+Such a row (``RowKind.ENCRYPTED``) has all of its entry: the metadata in
 ``__encryptionContext``, the payload in ``__rescued``. So the entry is made again and decoded like
 one from a bookie. That gives the same rows, also where it is a whole batch or a chunk of a message.
 """
@@ -26,7 +26,8 @@ from reader.decode import (
 )
 from reader.errors import NotFoundError
 from reader.model import EntryBlock, Partition, Position, TransactionId
-from reader.model.columns import IS_CIPHERTEXT, TIMESTAMP, rows_between
+from reader.model.columns import TIMESTAMP, rows_between
+from reader.model.row_kinds import RowKind, is_kind
 from reader.sources.base import PublishRange
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
@@ -109,7 +110,9 @@ def _given_up(
 
 
 def _stored(table: TopicTable, where: pc.Expression) -> Iterator[list[dict[str, Any]]]:
-    for batch in table.batches(_COLUMNS, where & IS_CIPHERTEXT, batch_rows=_BATCH_ROWS):
+    for batch in table.batches(
+        _COLUMNS, where & is_kind(RowKind.ENCRYPTED), batch_rows=_BATCH_ROWS
+    ):
         if batch.num_rows:
             # As an integer, which entries have.
             at = batch.schema.get_field_index(_PUBLISHED)
@@ -156,7 +159,7 @@ class _StoredEntries:
         parts = [where]
         if forwards:
             ids: set[int] = set()
-            for batch in self.table.batches(["__ledgerId"], where & IS_CIPHERTEXT):
+            for batch in self.table.batches(["__ledgerId"], where & is_kind(RowKind.ENCRYPTED)):
                 ids.update(pc.unique(batch.column(0)).to_pylist())
             parts = [where & (pc.field("__ledgerId") == ledger) for ledger in sorted(ids)]
         for part in parts:

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from reader.decode import Decryption
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import BEFORE_ALL, Position, Split
-from reader.model.columns import IS_CIPHERTEXT, IS_GIVEN_UP, IS_STRAY, TIMESTAMP
+from reader.model.columns import TIMESTAMP
+from reader.model.row_kinds import KIND_COLUMN, RowKind, is_kind, is_not_kind
 from reader.sources.base import Delivered, PublishRange, RowSource, Step
 from reader.sources.ciphertext import read_ciphertext
 from reader.sources.rows import RowFormat, conform
@@ -29,7 +30,6 @@ from reader.table import OffloadedLedger, TopicTable, records_upto
 __all__ = ["ColdFiles", "MovedLedger", "read_cold"]
 
 _BATCH_ROWS = 1 << 16
-_CIPHER_COLUMNS = ("__encryptionContext", "__error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ def read_cold(storage: Storage, files: ColdFiles, columns: pa.Schema) -> Iterato
     for path in files.paths:
         try:
             with pq.ParquetFile(path, filesystem=filesystem) as file:
-                wanted = {*columns.names, *(_CIPHER_COLUMNS if files.no_ciphertext else ())}
+                wanted = {*columns.names, *([KIND_COLUMN] if files.no_ciphertext else ())}
                 have = [name for name in file.schema_arrow.names if name in wanted]
                 for batch in file.iter_batches(_BATCH_ROWS, columns=have):
                     if files.no_ciphertext:
-                        batch = batch.filter(~IS_CIPHERTEXT)
+                        batch = batch.filter(is_not_kind(RowKind.ENCRYPTED))
                     yield conform(batch, columns)
         except FileNotFoundError as error:
             raise NotFoundError(
@@ -113,8 +113,9 @@ class MovedLedger(RowSource):
         )
         expected = None
         given_up = strays = 0
-        if table.count(where & (IS_GIVEN_UP | IS_STRAY)):  # rare: mostly one look is enough
-            given_up, strays = table.count(where & IS_GIVEN_UP), table.count(where & IS_STRAY)
+        if table.count(where & is_kind(RowKind.INCOMPLETE, RowKind.UNMATCHED)):  # rare
+            given_up = table.count(where & is_kind(RowKind.INCOMPLETE))
+            strays = table.count(where & is_kind(RowKind.UNMATCHED))
         # The snapshot may have seen the ledger while it was open, and shorter. Rows of what was
         # given up may be in the commit's number or not: they may stand for some that expired.
         whole = split.whole and first == split.first_entry and split.entries == record.entries
@@ -130,7 +131,7 @@ class MovedLedger(RowSource):
             )
         # Given up since: where a ledger was to be read from Pulsar, its chunks were no row yet.
         if given_up:
-            where &= ~IS_GIVEN_UP
+            where &= is_not_kind(RowKind.INCOMPLETE)
         decryption = self._decryption if table.has_ciphertext else None
         low, high = self._range
         if low is not None:
@@ -138,7 +139,7 @@ class MovedLedger(RowSource):
         if high is not None:
             where &= pc.field("__publishTime") <= pa.scalar(high, TIMESTAMP)
         if decryption is not None:
-            where &= ~IS_CIPHERTEXT
+            where &= is_not_kind(RowKind.ENCRYPTED)
         for batch in table.batches(self._rows.columns.names, where):
             yield conform(batch, self._rows.columns)
         if decryption is not None:

@@ -15,12 +15,13 @@ from reader.config import PulsarConfig, ReadConfig
 from reader.decode import FREE_INFLATED, Decryption, EntryDecoder, Messages, PartitionContext
 from reader.model import Partition, SchemaInfo, StoredTimes, Topic
 from reader.model.columns import METADATA_NAMES
+from reader.model.row_kinds import KIND_COLUMN, RowKind
 from reader.payload import OutputBudget, PayloadDecoder
 from reader.plan import Snapshot
 
 __all__ = ["RowBuilder", "RowFormat", "bare_rows", "conform"]
 
-_RESCUE = ("__rescued", "__error")
+_RESCUE = (KIND_COLUMN, "__rescued", "__error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ class RowBuilder:
         found: dict[str, pa.Array] = {}
         raw: dict[int, bytes] = {}
         reasons: dict[int, str] = {}
+        kinds: dict[int, RowKind] = {}
         problems: Mapping[int, str] = {}
         payload = None if messages.payload is None else messages.payload.after(first)
         if self._decoder is not None and payload is not None:
@@ -167,13 +169,16 @@ class RowBuilder:
                 None if stored is None else stored.part(first, len(messages)),
             )
             count, problems = decoded.count, decoded.problems
+            kinds = dict.fromkeys(decoded.unread, RowKind.UNDECODABLE)
             found.update(decoded.arrays)
         for name, array in messages.columns.items():
             found[name] = array.slice(first, count)
         if messages.rescued:
             for row in range(count):
-                if first + row in messages.rescued:
-                    raw[row], reasons[row] = messages.rescued[first + row]
+                if (rescued := messages.rescued.get(first + row)) is not None:
+                    raw[row], reasons[row] = rescued.raw, rescued.reason
+                    if rescued.kind is not RowKind.MESSAGE:
+                        kinds[row] = rescued.kind
         if payload is not None:
             unread = [row for row in problems if row not in raw] if raw else list(problems)
             raw.update(zip(unread, payload.values(unread), strict=True))
@@ -182,6 +187,8 @@ class RowBuilder:
         for field in self._rows.columns:
             if field.name == "__topic":
                 column = self._constant(field.name, pa.scalar(self._topic, pa.string()), count)
+            elif field.name == KIND_COLUMN:
+                column = self._kinds(kinds, count)
             elif field.name == "__rescued":
                 column = self._sparse(field.name, raw, count, pa.binary())
             elif field.name == "__error":
@@ -198,6 +205,15 @@ class RowBuilder:
         if name not in self._constants or len(self._constants[name]) < count:
             self._constants[name] = pa.repeat(value, count)
         return self._constants[name].slice(0, count)
+
+    def _kinds(self, kinds: Mapping[int, RowKind], count: int) -> pa.Array:
+        if not kinds:
+            return self._constant(KIND_COLUMN, pa.scalar(RowKind.MESSAGE.value), count)
+        names = list(RowKind)
+        numbers = np.full(count, names.index(RowKind.MESSAGE), np.int8)
+        for row, kind in kinds.items():
+            numbers[row] = names.index(kind)
+        return pa.array([one.value for one in names], pa.string()).take(pa.array(numbers))
 
     def _sparse(
         self, name: str, values: dict[int, bytes] | dict[int, str], count: int, kind: pa.DataType

@@ -21,7 +21,8 @@ import pyarrow.dataset as pads
 
 from reader.clients import Clients
 from reader.model import Partition, Position, Split
-from reader.model.columns import ENCRYPTED_ERROR, METADATA, rows_between
+from reader.model.columns import METADATA, rows_between
+from reader.model.row_kinds import RowKind, is_kind
 from reader.plan import ColdFile, Plan
 from reader.sources import RowFormat, read_splits
 from reader.stream.limits import NO_TIME, Entries
@@ -34,13 +35,11 @@ _COLUMNS = ("__ledgerId", "__entryId", "__publishTime")
 _SCHEMA = pa.schema([METADATA.field(name) for name in _COLUMNS])
 BATCH_ROWS = 1 << 16
 _MESSAGES = pc.if_else(
-    pc.starts_with(pc.field("__error"), ENCRYPTED_ERROR),
+    is_kind(RowKind.ENCRYPTED),
     pc.max_element_wise(pc.field("__encryptionContext", "batchSize"), pa.scalar(1, pa.int32())),
     pa.scalar(1, pa.int32()),
 )
-"""Of a row of the table, NULL for one: an encrypted entry is opened when it is read.
-
-By a member alone: ``IS_CIPHERTEXT`` would read the whole context."""
+"""The number of messages in a row of the table: an encrypted entry has all of its batch."""
 
 
 def entries_of(clients: Clients, batch: TopicBatch, partition: Partition) -> Iterator[Entries]:

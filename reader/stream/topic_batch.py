@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from reader.clients import Clients
 from reader.model import Partition, Position
-from reader.model.columns import GIVEN_UP_ERROR, GIVEN_UP_PLACE
+from reader.model.columns import FIRST_CHUNK
+from reader.model.row_kinds import KIND_COLUMN, RowKind
 from reader.plan import ColdFile, Plan, Predicate, Snapshot, make_plan, table_files
 from reader.stream.offsets import PartitionOffset
 
@@ -128,7 +129,7 @@ class TopicBatch:
         parts = [
             f"({position_filter({one.index: (_after(began.get(one, nowhere).at), since.at)})}"
             f" AND {_IS_GIVEN_UP}"
-            f" AND coalesce({_begins_behind(since.given_up)}, false)"
+            f" AND {_begins_behind(since.given_up)}"
             f" AND NOT {_begins_behind(self.end[one].given_up)})"
             for one, since in sorted(self._late.items())
         ]
@@ -149,15 +150,12 @@ def _after(at: Position) -> Position:
     return Position(at.ledger, at.entry + 1)
 
 
-_IS_GIVEN_UP = f"startswith(__error, '{GIVEN_UP_ERROR}')"
+_IS_GIVEN_UP = f"{KIND_COLUMN} = '{RowKind.INCOMPLETE}'"
 
 
 def _begins_behind(at: Position) -> str:
-    """As Spark's SQL, of a row of ``GIVEN_UP_ERROR``; NULL where it does not say."""
-    ledger, entry = (
-        f"try_cast(regexp_extract(__error, '{GIVEN_UP_PLACE}', {group}) AS BIGINT)"
-        for group in (1, 2)
-    )
+    """Return the SQL condition that a row's first chunk lies behind a position."""
+    ledger, entry = FIRST_CHUNK
     return f"({ledger} > {at.ledger} OR ({ledger} = {at.ledger} AND {entry} > {at.entry}))"
 
 

@@ -23,7 +23,7 @@ from reader.config import ReadConfig
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
 from reader.model.column_names import free_name
-from reader.model.columns import CIPHERTEXT_SQL
+from reader.model.row_kinds import NOT_ENCRYPTED_SQL
 from reader.plan import Snapshot, from_token, take_snapshot, to_token, token_size
 from reader.pulsar import AdminClient
 from reader.table import TopicTable, require_readable
@@ -276,7 +276,7 @@ def view_text(snapshot: Snapshot, catalog: str, token: str, version: TableVersio
     if version is not None:
         cold = _cold_columns(snapshot.columns, snapshot.cold_columns)
         half = f"SELECT {cold} FROM {quoted(catalog, namespace, f'{topic.name}{COLD}{version}')}"
-        conditions = [f"NOT {CIPHERTEXT_SQL}"] if snapshot.ciphertext else []
+        conditions = [NOT_ENCRYPTED_SQL] if snapshot.ciphertext else []
         conditions += [
             f"NOT (__partition = {one.partition.index} AND __ledgerId >= {one.first} "
             f"AND __ledgerId < {one.before})"

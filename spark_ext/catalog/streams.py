@@ -15,7 +15,7 @@ from typing import Any
 
 from reader.clients import Clients
 from reader.model import Tier
-from reader.model.columns import CIPHERTEXT_SQL
+from reader.model.row_kinds import NOT_ENCRYPTED_SQL
 from reader.stream import (
     StreamOffset,
     StreamOptions,
@@ -106,7 +106,7 @@ class Streams:
             if decrypts:
                 hot.setdefault(Tier.PARQUET, 0)
         # Hot tasks decrypt what the files have as ciphertext.
-        known += [f"NOT {CIPHERTEXT_SQL}"] if encrypted else []
+        known += [NOT_ENCRYPTED_SQL] if encrypted else []
         filters = {
             "whole": " AND ".join(known),
             "cut": " AND ".join([f"({' OR '.join(wheres)})", *known]),

@@ -72,6 +72,9 @@ def metadata_of(java: Json, topic: str) -> Row:
         "__tombstone": java["null"] or not java["data"],
         "__encryptionContext": None,
         "__otherMetadata": None,
+        "__firstChunkLedgerId": java["first_chunk_ledger"],
+        "__firstChunkEntryId": java["first_chunk_entry"],
+        "__kind": "message",
         "__rescued": None,
         "__error": None,
     }

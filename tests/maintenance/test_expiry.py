@@ -17,7 +17,7 @@ from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.errors import NotFoundError
 from reader.model import BEFORE_ALL, Partition, Position, Split, Tier
-from reader.model.columns import METADATA, given_up_error
+from reader.model.columns import METADATA
 from reader.model.reasons import Reason, TierReason
 from reader.plan.plan import make_plan
 from reader.plan.snapshot import Snapshot
@@ -202,7 +202,7 @@ def _without_times(statistics: str) -> str:
 
 def _fill_with_given_up(storage: Storage, days: list[int], *, given_up: Position) -> None:
     """A file for each ledger from 1 on; ledger 1 has rows of two messages that were given up."""
-    errors = {3: given_up_error(Position(1, 0)), 5: given_up_error(given_up), 7: "damaged entry"}
+    begins = {3: Position(1, 0), 5: given_up}
     for ledger, age in enumerate(days, 1):
         one = addition(
             storage,
@@ -210,7 +210,7 @@ def _fill_with_given_up(storage: Storage, days: list[int], *, given_up: Position
             [ledger],
             before=ledger - 1 or -1,
             published=now_us() - age * DAY_US,
-            errors=errors if ledger == 1 else None,
+            given_up=begins if ledger == 1 else None,
         )
         [advance] = one.advances
         if ledger == 1:

@@ -10,8 +10,9 @@ from offloader.commit.addition import Addition, Advance
 from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file
-from reader.model import Partition, Topic
+from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
+from reader.model.row_kinds import RowKind
 from reader.storage import Storage
 from reader.table import OffloadedLedger, TopicTable
 
@@ -28,20 +29,22 @@ def rows_of(
     entries: range,
     fields: pa.Schema,
     published: int,
-    errors: Mapping[int, str] | None = None,
+    given_up: Mapping[int, Position] | None = None,
 ) -> pa.RecordBatch:
     """Entries of one message; publish times, from ``published`` on, are 1 ms and 1 µs apart.
 
-    ``errors``: of some entries, ``__error``.
+    ``given_up``: entries that are rows of a given-up message, and where it begins.
     """
-    count = len(entries)
+    count, begins = len(entries), given_up or {}
     values: dict[str, list[object]] = {
         "__partition": [partition] * count,
         "__ledgerId": [ledger] * count,
         "__entryId": list(entries),
         "__batchIndex": [-1] * count,
         "__publishTime": [published + 1001 * i for i in entries],
-        "__error": [(errors or {}).get(i) for i in entries],
+        "__kind": [RowKind.INCOMPLETE if i in begins else RowKind.MESSAGE for i in entries],
+        "__firstChunkLedgerId": [begins[i].ledger if i in begins else None for i in entries],
+        "__firstChunkEntryId": [begins[i].entry if i in begins else None for i in entries],
         "id": list(entries),
         "amount": [float("nan") if i % 3 == 0 else float(i) for i in entries],
     }
@@ -71,11 +74,11 @@ def addition(
     fields: pa.Schema = FIELDS,
     cluster: str = "test",
     statistics: tuple[str, ...] = (),
-    errors: Mapping[int, str] | None = None,
+    given_up: Mapping[int, Position] | None = None,
 ) -> Addition:
     """A file with ``rows`` rows of each ledger, from entry ``first`` on, not committed.
 
-    ``errors``: of some entries, ``__error``.
+    ``given_up``: entries that are rows of a given-up message, and where it begins.
     """
     filesystem, directory = storage.directory(topic)
     columns = pa.schema([*fields, *METADATA])
@@ -87,7 +90,7 @@ def addition(
         (
             (
                 ledger,
-                rows_of(ledger, partition, range(first, first + rows), fields, published, errors),
+                rows_of(ledger, partition, range(first, first + rows), fields, published, given_up),
             )
             for ledger in ledgers
         ),

@@ -24,6 +24,8 @@ from reader.decode.tables import (
     CHUNK,
     CODEC,
     DAMAGED,
+    E_BEGIN_ENTRY,
+    E_BEGIN_LEDGER,
     E_BROKER,
     E_CHUNK,
     E_CHUNKS,
@@ -173,6 +175,8 @@ def _clear(entries: Any, i: Any) -> None:
     entries[E_SCHEMA, i] = -1
     entries[E_PROPERTIES, i] = -1
     entries[E_CHUNK, i] = -1
+    entries[E_BEGIN_LEDGER, i] = -1
+    entries[E_BEGIN_ENTRY, i] = -1
 
 
 @kernel

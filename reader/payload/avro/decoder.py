@@ -84,7 +84,8 @@ class AvroDecoder:
         arrays = assemble(self._columns, memory, row, spans.data, program.side, program.converters)
         problems = self._problems(status[:row], detail[:row])
         why = f"more than {self._budget.message} bytes of text"
-        return Decoded(row, arrays, problems | {i: why for i in refused if i < row})
+        unread = {*np.flatnonzero(status[:row] < 0).tolist(), *(i for i in refused if i < row)}
+        return Decoded(row, arrays, problems | {i: why for i in refused if i < row}, unread)
 
     def _fitting(
         self, spans: ByteSpans, versions: npt.NDArray[np.int64], room: int

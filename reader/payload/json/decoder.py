@@ -95,7 +95,7 @@ class JsonDecoder:
             name: pa.concat_arrays([array.slice(0, count), slow.arrays[name]]).take(pa.array(where))
             for name, array in fast.arrays.items()
         }
-        return Decoded(count, arrays, problems)
+        return Decoded(count, arrays, problems, {int(deferred[i]) for i in slow.unread})
 
     def decode_in_python(
         self, spans: ByteSpans, versions: Int64s, rows: Int64s, room: int = UNBOUNDED.batch

@@ -95,19 +95,22 @@ class ProtobufReader:
             if risky or column in wanted
         ]
 
-    def read(self, payload: bytes) -> tuple[dict[str, Any], str | None, int]:
-        """(value by column, problem or None, about how many bytes the values take)."""
+    def read(self, payload: bytes) -> tuple[dict[str, Any] | None, str | None, int]:
+        """Return (values by column, problem, about how many bytes the values take).
+
+        The values are None if nothing could be read, and the problem is None if there is none.
+        """
         most = self._budget.message // 2
         if len(payload) > most:  # it is parsed, serialized, and text takes up to four times more
-            return {}, f"more than {most} bytes", 0
+            return None, f"more than {most} bytes", 0
         limit = min(self._budget.of_message(len(payload)), self._budget.message // IN_PYTHON)
         if self._sizes.exceeds(payload, limit):
-            return {}, f"more than {limit} bytes of values", 0
+            return None, f"more than {limit} bytes of values", 0
         message = self._message()
         try:
             message.ParseFromString(payload)
         except DecodeError as error:
-            return {}, f"malformed Protobuf: {error}", 0
+            return None, f"malformed Protobuf: {error}", 0
         message.DiscardUnknownFields()
         self._problems = []
         if message.SerializePartialToString(deterministic=True) != payload:

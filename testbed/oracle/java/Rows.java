@@ -80,6 +80,9 @@ final class Rows {
         ObjectNode row = Server.JSON.createObjectNode();
         row.put("ledger", id.getLedgerId());
         row.put("entry", id.getEntryId());
+        MessageIdAdv first = id.getFirstChunkMessageId();
+        row.put("first_chunk_ledger", first == null ? null : first.getLedgerId());
+        row.put("first_chunk_entry", first == null ? null : first.getEntryId());
         row.put("partition", id.getPartitionIndex());
         row.put("batch", id.getBatchIndex());
         row.put("has_key", message.hasKey());

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from reader.model.columns import METADATA_NAMES, STRAY_ERROR
+from reader.model.columns import METADATA_NAMES
+from reader.model.row_kinds import RowKind
 from testbed.oracle import Json
 from tests.contract.corpus import Kind, Place
 from tests.contract.java import metadata_of, without_order
@@ -46,7 +47,7 @@ def ordered(table: pa.Table) -> pa.Table:
 def check_rows(kind: Kind, place: Place, expected: Mapping[Key, Row], found: list[Row]) -> None:
     """Compare every column of every row. Raises AssertionError with the first that differs."""
     rows = keyed(found)
-    strays = {key for key, row in rows.items() if row["__error"] == STRAY_ERROR}
+    strays = {key for key, row in rows.items() if row["__kind"] == RowKind.UNMATCHED}
     assert sorted(strays) == sorted(place.strays), "rows of chunks whose message is incomplete"
     missing = expected.keys() - rows.keys()
     assert not missing, ("rows are missing", sorted(missing))

@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from reader.clients import Clients
 from reader.model import Topic
-from reader.model.columns import GIVEN_UP_ERROR, STRAY_ERROR
+from reader.model.columns import FIRST_CHUNK
+from reader.model.row_kinds import KIND_COLUMN
+from reader.model.row_kinds import RowKind as StoredKind
 from reader.payload import payload_fields
 from reader.plan import Plan, Predicate, from_token, make_plan, take_snapshot, to_token
 from reader.plan.snapshot import Snapshot
@@ -29,10 +31,18 @@ __all__ = [
 ]
 
 _PLACE = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
-METADATA = (*_PLACE, "__publishTime", "__schemaVersion", "__error", "__rescued")
+METADATA = (
+    *_PLACE,
+    "__publishTime",
+    "__schemaVersion",
+    *FIRST_CHUNK,
+    KIND_COLUMN,
+    "__error",
+    "__rescued",
+)
 
 _NO_DEFINITION = ("schema version", "the message has no schema version")
-_RESCUED = {STRAY_ERROR: RowKind.STRAY, GIVEN_UP_ERROR: RowKind.GIVEN_UP}
+_RESCUED = {StoredKind.UNMATCHED: RowKind.STRAY, StoredKind.INCOMPLETE: RowKind.GIVEN_UP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +147,7 @@ def _content(row: Mapping[str, Any], schema: SchemaRegistry | None) -> tuple[byt
     payload = {name: value for name, value in row.items() if name not in METADATA}
     empty = all(value is None for value in payload.values())
     error, rescued = row["__error"], row["__rescued"]
-    if error is None and rescued is None:
+    if error is None and rescued is None and row[KIND_COLUMN] == StoredKind.MESSAGE:
         version = row["__schemaVersion"]
         if version is None:
             return payload["value"], RowKind.MESSAGE
@@ -146,10 +156,13 @@ def _content(row: Mapping[str, Any], schema: SchemaRegistry | None) -> tuple[byt
         found = None if empty else message_of(payload, version)
         return found, RowKind.MESSAGE if empty or found else RowKind.UNEXPECTED
     if error is not None and rescued is not None and empty:
-        for begin, kind in _RESCUED.items():
-            if error.startswith(begin):
-                return rescued, kind
-        if error.startswith(_NO_DEFINITION) and _is_forgotten(rescued, row, schema):
+        if row[KIND_COLUMN] in _RESCUED:
+            return rescued, _RESCUED[row[KIND_COLUMN]]
+        if (
+            row[KIND_COLUMN] == StoredKind.UNDECODABLE
+            and error.startswith(_NO_DEFINITION)
+            and _is_forgotten(rescued, row, schema)
+        ):
             return rescued, RowKind.MESSAGE
     return rescued, RowKind.UNEXPECTED
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
 from reader.clients import Clients
 from reader.model import Position
-from reader.model.columns import GIVEN_UP_ERROR, GIVEN_UP_PLACE
+from reader.model.columns import FIRST_CHUNK
+from reader.model.row_kinds import KIND_COLUMN
+from reader.model.row_kinds import RowKind as StoredKind
 from reader.sources import RowFormat, read_splits
 from reader.sources.delta import ColdFiles, read_cold
 from reader.stream import (
@@ -140,9 +142,9 @@ class SimulatedStream:
         storage = self._clients.storage
         _, directory = storage.directory(batch.snapshot.topic)
         for rows in read_cold(storage, ColdFiles((f"{directory}/{path}",)), columns):
-            errors = rows.column("__error").to_pylist()
-            for error, row in zip(errors, rows_of(rows, ()), strict=True):
-                yield _begins(error), row
+            begins = rows.select([KIND_COLUMN, *FIRST_CHUNK]).to_pylist()
+            for begin, row in zip(begins, rows_of(rows, ()), strict=True):
+                yield _begins(begin), row
 
     def _is_late(self, batch: TopicBatch, row: Row, begins: Position) -> bool:
         """As ``TopicBatch.late_filter`` says it in SQL."""
@@ -156,11 +158,10 @@ class SimulatedStream:
         return False
 
 
-def _begins(error: str | None) -> Position | None:
-    if error is None or not error.startswith(GIVEN_UP_ERROR):
+def _begins(row: dict[str, Any]) -> Position | None:
+    if row[KIND_COLUMN] != StoredKind.INCOMPLETE:
         return None
-    found = re.search(GIVEN_UP_PLACE, error)
-    return Position(int(found[1]), int(found[2])) if found else None
+    return Position(*(row[name] for name in FIRST_CHUNK))
 
 
 def _is_inside(row: Row, ranges: dict[int, tuple[Position, Position]]) -> bool:

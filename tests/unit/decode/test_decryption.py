@@ -19,16 +19,11 @@ from hypothesis import strategies as st
 
 from reader.decode import Decryption, EntryDecoder
 from reader.decode.encryption.decryption import plain_entry
-from reader.decode.tables import ENCRYPTED, REASONS, SOFT_REASONS, STRAY
+from reader.decode.tables import REASONS, STRAY
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import SchemaInfo
-from reader.model.columns import (
-    CIPHERTEXT_SQL,
-    ENCRYPTED_ERROR,
-    IS_CIPHERTEXT,
-    METADATA,
-    count_ciphertext,
-)
+from reader.model.columns import METADATA
+from reader.model.row_kinds import RowKind, is_kind, is_not_kind
 from reader.payload import payload_fields
 from reader.sources.rows import RowBuilder, RowFormat
 from tests.support.examples import examples
@@ -37,7 +32,7 @@ from tests.unit.decode.entries import PARTITION, block_of, entry, proto, single
 RSA = rsa.generate_private_key(65537, 1024)
 CURVES = {curve.name: ec.generate_private_key(curve) for curve in (ec.SECP256R1(), ec.SECP384R1())}
 DATA_KEY, NONCE = bytes(range(32)), bytes(12)
-FORMATS = Path(__file__).parents[3] / "docs" / "formats.md"
+COLUMNS = Path(__file__).parents[3] / "docs" / "columns.md"
 
 
 def pem(key: Any, kind: Any = serialization.PrivateFormat.PKCS8) -> bytes:
@@ -148,7 +143,7 @@ def test_why_a_key_could_not_be_had_is_in_the_row() -> None:
     assert messages.payload is not None
     assert messages.payload[1] == b"secret"
     ciphertext = AESGCM(DATA_KEY).encrypt(NONCE, b"secret", None)
-    assert messages.rescued == {0: (ciphertext, f"{ENCRYPTED_ERROR}: the vault is away5")}
+    assert messages.rescued == {0: (ciphertext, "encrypted: the vault is away5", RowKind.ENCRYPTED)}
 
 
 def test_a_key_that_cannot_be_had_is_not_asked_for_again_in_the_same_read() -> None:
@@ -183,9 +178,9 @@ def test_a_chunk_that_stays_encrypted_is_no_part_of_a_message() -> None:
     found = payloads(chunks, {"mine": pem(RSA)})
     ciphertext = AESGCM(DATA_KEY).encrypt(NONCE, b"half0", None)
     assert [value for value, _ in found] == [None, None]
-    assert found[0][1] == (ciphertext, ENCRYPTED_ERROR)
+    assert found[0][1] == (ciphertext, "encrypted", RowKind.ENCRYPTED)
     assert found[1][1][0].endswith(ciphertext + b"half1")
-    assert found[1][1][1] == REASONS[STRAY]
+    assert found[1][1][1:] == (REASONS[STRAY], RowKind.UNMATCHED)
 
 
 def test_an_entry_costs_few_operations_of_a_private_key() -> None:
@@ -283,19 +278,19 @@ def test_rows_of_encrypted_entries_are_found_again() -> None:
     [batch] = builder.build(messages)
     errors = batch.column("__error").to_pylist()
     assert (errors[0], errors[1], errors[2]) == (None, None, "key is not UTF-8")
-    assert errors[3] == ENCRYPTED_ERROR
-    assert errors[4] == f"{ENCRYPTED_ERROR}; key is not UTF-8"
+    assert errors[3:5] == ["encrypted", "encrypted; key is not UTF-8"]
+    kinds = batch.column("__kind").to_pylist()
+    assert kinds == [*["message"] * 3, "encrypted", "encrypted", *["undecodable"] * 2]
     assert batch.column("__encryptionContext").is_valid().to_pylist()[1:5] == [True] * 4
-    assert batch.filter(IS_CIPHERTEXT).column("__entryId").to_pylist() == [13, 14]
-    assert batch.filter(~IS_CIPHERTEXT).num_rows == batch.num_rows - 2
-    assert count_ciphertext(batch) == 2
+    sealed = batch.filter(is_kind(RowKind.ENCRYPTED))
+    assert sealed.column("__entryId").to_pylist() == [13, 14]
+    assert batch.filter(is_not_kind(RowKind.ENCRYPTED)).num_rows == batch.num_rows - 2
 
 
-def test_how_their_error_begins_is_a_stored_value() -> None:
-    """Tables hold it: another text would lose the decryption of all that is in them."""
-    assert ENCRYPTED_ERROR == "encrypted"
-    assert REASONS[ENCRYPTED] == ENCRYPTED_ERROR
-    texts = [text for kind, text in REASONS.items() if kind != ENCRYPTED]
-    assert not [one for one in (*texts, *SOFT_REASONS.values()) if one.startswith(ENCRYPTED_ERROR)]
-    assert f"startswith(__error, '{ENCRYPTED_ERROR}')" in CIPHERTEXT_SQL
-    assert f"`__error` begins with `{ENCRYPTED_ERROR}` (`ENCRYPTED_ERROR`" in FORMATS.read_text()
+def test_kinds_of_rows_are_stored_values() -> None:
+    """Tables hold them: another text would lose the decryption of all that is in them."""
+    assert [kind.value for kind in RowKind] == [
+        "message", "undecodable", "encrypted", "incomplete", "unmatched", "damaged",
+    ]  # fmt: skip
+    documented = COLUMNS.read_text()
+    assert [kind for kind in RowKind if f"| `{kind}` |" not in documented] == []
