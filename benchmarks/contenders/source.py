@@ -14,9 +14,10 @@ from offloader.config import Config
 from reader.clients import Clients
 from reader.model import Topic
 from reader.plan.plan import plan_snapshot
+from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
+from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_splits
 
 __all__ = ["OnePercent", "arrow_batches", "one_percent", "values_given"]
 
@@ -32,7 +33,7 @@ def arrow_batches(
     rows = RowFormat(snapshot.fields, snapshot.schemas, wanted)
     splits = plan_snapshot(snapshot, columns=rows.columns.names).splits
     with Clients(config) as clients:
-        yield from read_splits(clients, splits, rows)
+        yield from read_rows(clients, SplitsRead(splits), rows)
 
 
 def values_given(config: Config, topic: Published, tier: str) -> Counter[str]:

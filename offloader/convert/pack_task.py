@@ -35,7 +35,8 @@ from reader.errors import (
     plain_text,
 )
 from reader.model import Partition, Position, Split
-from reader.sources import read_splits
+from reader.plan import SplitsRead
+from reader.sources import read_rows
 from reader.storage import Storage
 
 __all__ = [
@@ -171,14 +172,10 @@ def _batches(
     chunks: ChunkMemory,
     check: Callable[[], None],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    for batch in read_splits(
-        clients,
-        splits,
-        spec.rows,
-        fall_back=False,
-        decrypt=spec.settings.encryption.store_plaintext,
-        chunks=chunks,
-    ):
+    read = SplitsRead(
+        tuple(splits), fall_back=False, decrypt=spec.settings.encryption.store_plaintext
+    )
+    for batch in read_rows(clients, read, spec.rows, chunks=chunks):
         check()
         yield from _by_ledger(batch)
 

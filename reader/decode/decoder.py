@@ -61,7 +61,8 @@ class Messages:
     ``columns`` holds the wanted ones of ``reader.model.columns.METADATA``, except ``__topic``,
     ``__kind``, ``__rescued`` and ``__error``. ``payload`` is not present in messages without a
     value and in entries rescued whole; None if it was not wanted. ``schema_versions`` has
-    -1 where a message has none. ``keys`` are bytes, null without a key; None if they were not wanted.
+    -1 where a message has none. ``keys`` are bytes, null without a key; None if they were not
+    wanted.
     ``rescued``: the rescued rows by their number; see the package for what they are.
     ``stored``: when each was stored, None without payloads.
     """

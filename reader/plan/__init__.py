@@ -7,6 +7,8 @@
     data_loss       messages that were lost before they were offloaded
     history         whether Pulsar's ledgers and the table's are of one history
     plan            Plan, make_plan: each segment's tier, why, whether and what is read of it
+    reads           Read: what a plan reads, as values that reader.sources executes
+    row_filter      RowFilter: what an Arrow filter uses, and what can have no row that matches it
     pruning         what predicates on partition, ledger and publish time leave out
     publish_times   publish times that reads have learned, kept from query to query
     offloaded       the segments that the table holds, by its log, its rows or its files
@@ -55,9 +57,19 @@ from reader.plan.history import (
     last_of_earlier_lives,
 )
 from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
-from reader.plan.plan import TASK_BYTES, Plan, make_plan, plan_snapshot
+from reader.plan.plan import TASK_BYTES, Plan, make_plan, narrow_plan, plan_snapshot
 from reader.plan.pruning import Predicate, publish_range
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
+from reader.plan.reads import (
+    CompactedRead,
+    CountRead,
+    EncryptedRead,
+    FilesRead,
+    Read,
+    SplitsRead,
+    plan_reads,
+)
+from reader.plan.row_filter import RowFilter, both, guarantee, may_match
 from reader.plan.snapshot import (
     PlanningAdmin,
     Snapshot,
@@ -79,7 +91,11 @@ __all__ = [
     "AnyOf",
     "ColdFile",
     "CompactedPart",
+    "CompactedRead",
+    "CountRead",
     "DataLoss",
+    "EncryptedRead",
+    "FilesRead",
     "Filter",
     "HistoryChecks",
     "LearnedTimes",
@@ -89,8 +105,12 @@ __all__ = [
     "PlanningAdmin",
     "Predicate",
     "PublishTimeStore",
+    "Read",
+    "RowFilter",
     "Snapshot",
+    "SplitsRead",
     "Unequal",
+    "both",
     "check_same_topic",
     "compacted_parts",
     "compaction_start",
@@ -102,6 +122,7 @@ __all__ = [
     "first_of_life",
     "from_token",
     "given_up",
+    "guarantee",
     "held_table",
     "known_schemas",
     "last_closed",
@@ -110,13 +131,16 @@ __all__ = [
     "logged_part",
     "loss_at",
     "make_plan",
+    "may_match",
     "migrated_note",
+    "narrow_plan",
     "new_losses",
     "older_ledgers",
     "pack_splits",
     "partition_segments",
     "payload_columns",
     "pinned_table",
+    "plan_reads",
     "plan_snapshot",
     "publish_range",
     "recorded_losses",

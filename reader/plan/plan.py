@@ -19,7 +19,7 @@ from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import PlanningClients, Snapshot, pinned_table
 from reader.plan.splitting import EntryRange, cut_ranges
 
-__all__ = ["TASK_BYTES", "Plan", "PlannedSegment", "make_plan", "plan_snapshot"]
+__all__ = ["TASK_BYTES", "Plan", "PlannedSegment", "make_plan", "narrow_plan", "plan_snapshot"]
 
 TASK_BYTES = 128 << 20
 """What one task reads at most, about."""
@@ -197,6 +197,55 @@ def make_plan(
     )
 
 
+def narrow_plan(
+    clients: PlanningClients,
+    plan: Plan,
+    columns: Collection[str],
+    predicates: Sequence[Predicate],
+    *,
+    parallelism: int = 1,
+) -> Plan:
+    """Return what is left of a plan for a query that needs less: some columns, rows that may match.
+
+    parallelism: number of tasks that run at once; hot segments are cut into splits for them.
+    Files stay as planned.
+    """
+    query = clients.settings.query
+    store = PublishTimeStore(query, clients.settings.pulsar, plan.topic)
+    learned = store.known(plan.snapshot.hot) if predicates else {}
+    read = {(one.segment.partition.index, one.segment.ledger_id): one for one in plan.segments}
+    reasons = _prune_reasons(plan.snapshot.hot, predicates, learned, query.clock_skew)
+    ranges = {
+        place: EntryRange(one.segment, one.splits[0].first_entry, one.splits[-1].last_entry)
+        for place, reason in reasons.items()
+        if reason is None and (one := read[place]).splits
+    }
+    cut = dict(zip(ranges, cut_ranges([*ranges.values()], TASK_BYTES, parallelism), strict=True))
+    segments = tuple(
+        replace(one, pruned=one.pruned or reasons.get(_place(one)), splits=cut.get(_place(one), ()))
+        for one in plan.segments
+    )
+    return replace(plan, columns=tuple(columns), predicates=tuple(predicates), segments=segments)
+
+
+def _prune_reasons(
+    segments: Sequence[Segment],
+    predicates: Sequence[Predicate],
+    learned: Learned,
+    clock_skew: timedelta | None,
+) -> dict[tuple[int, int], PruneReason | None]:
+    """Return why each hot segment cannot match, by partition index and ledger; None: it may."""
+    found: dict[tuple[int, int], PruneReason | None] = {}
+    closed_before: dict[int, int | None] = {}
+    for segment in segments:
+        place = index, _ = segment.partition.index, segment.ledger_id
+        found[place] = prune_reason(
+            segment, predicates, learned.get(place), clock_skew, closed_before.get(index)
+        )
+        closed_before[index] = segment.closed_at
+    return found
+
+
 def plan_snapshot(
     snapshot: Snapshot,
     columns: Collection[str] | None = None,
@@ -219,13 +268,9 @@ def plan_snapshot(
     starts, ends, known = start or {}, end or {}, learned or {}
     counting = not wanted and not predicates and not starts and not ends
     hot: list[PlannedSegment] = []
-    closed_before: dict[int, int | None] = {}
-    for segment in snapshot.hot:
-        index = segment.partition.index
-        found = known.get((index, segment.ledger_id))
-        pruned = prune_reason(segment, predicates, found, clock_skew, closed_before.get(index))
-        closed_before[index] = segment.closed_at
-        counted = _known_rows(segment, found) if counting and pruned is None else None
+    reasons = _prune_reasons(snapshot.hot, predicates, known, clock_skew)
+    for segment, (place, pruned) in zip(snapshot.hot, reasons.items(), strict=True):
+        counted = _known_rows(segment, known.get(place)) if counting and pruned is None else None
         hot.append(PlannedSegment(segment, pruned, counted))
     hot = _with_splits(hot, starts, ends, target_bytes, parallelism)
     planned = [replace(one, segment=_with_times(one.segment, known)) for one in hot] + [

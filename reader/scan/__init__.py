@@ -1,8 +1,7 @@
 """Rows of a topic to Arrow, without Spark: one snapshot over all tiers.
 
     topic_reader   open_topic, TopicReader: what a program uses
-    row_scan       one plan's rows as batches: files, hot splits, encrypted entries
-    row_filter     what a filter needs, and which files and segments can have no match
+    row_scan       one plan's rows as batches
     time_range     the least and the greatest publish time that is wanted
     behind         the rows of a partition behind a position, whatever lies before it
     bounds         a part of a scan: what lies between two positions of each partition

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from reader.model import Position, Split
 from reader.model.columns import rows_between
+from reader.plan import RowFilter
 from reader.scan.row_scan import RowScan
 
 __all__ = ["Bounds", "within"]
@@ -33,7 +34,8 @@ def within(scan: RowScan, bounds: Mapping[int, Bounds]) -> RowScan:
             replace(one, splits=tuple(_cut(one.splits, bounds))) for one in scan.plan.segments
         ),
     )
-    return replace(scan, plan=plan, where=_between(bounds))
+    where = RowFilter(_between(bounds), ("__partition", "__ledgerId", "__entryId"))
+    return replace(scan, plan=plan, where=where)
 
 
 def _cut(splits: Sequence[Split], bounds: Mapping[int, Bounds]) -> Iterator[Split]:

@@ -15,11 +15,10 @@ from reader.closing import Closing
 from reader.config import ReadConfig, Settings
 from reader.errors import UnavailableError
 from reader.model import Topic
-from reader.plan import take_snapshot
+from reader.plan import both, take_snapshot
 from reader.scan.ends import end_rows
 from reader.scan.follow import ends_of, new_rows
 from reader.scan.open_scans import OpenScan
-from reader.scan.row_filter import both
 from reader.scan.row_scan import plan_scan
 from reader.scan.time_range import Moment, time_filter, time_predicates
 from reader.storage import check_storage_options

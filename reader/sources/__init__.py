@@ -9,11 +9,13 @@ table,tiered}``; not Spark.
     source_clients  SourceClients: what sources ask of the clients
     broker          entries through the broker
     compacted       rows out of the ledgers that Pulsar's compaction writes
-    ciphertext      encrypted entries that a table holds, decrypted when they are read
-    delta           rows out of a topic's table
+    encrypted       encrypted entries that a table holds, decrypted when they are read
     entry_rows      rows of an entry source: fetched, decoded, built
+    files           rows out of a table's Parquet files
     fallback        which source follows which when one fails
     lookback        the rest of a partition: chunks and transactions before and behind a range
+    moved_ledger    rows of a ledger that has moved to the table since the snapshot
+    reading         read_rows: the one executor of what is planned
     stored          entries from the bookies, and from the objects of Pulsar's tiered storage
     rows            messages to rows: metadata, payload columns, what had to be rescued
     salvage         what can be read of a ledger that is declared lost
@@ -24,17 +26,14 @@ from __future__ import annotations
 
 from reader.sources.base import EntrySource
 from reader.sources.broker import BrokerEntries
-from reader.sources.ciphertext import read_ciphertext
-from reader.sources.compacted import read_compacted
-from reader.sources.delta import ColdFiles, read_cold
+from reader.sources.files import scan_files
 from reader.sources.lookback import Lookback
+from reader.sources.reading import read_rows
 from reader.sources.rows import RowBuilder, RowFormat, bare_rows, conform
-from reader.sources.split_reader import read_splits
 from reader.sources.stored import StoredEntries
 
 __all__ = [
     "BrokerEntries",
-    "ColdFiles",
     "EntrySource",
     "Lookback",
     "RowBuilder",
@@ -42,8 +41,6 @@ __all__ = [
     "StoredEntries",
     "bare_rows",
     "conform",
-    "read_ciphertext",
-    "read_cold",
-    "read_compacted",
-    "read_splits",
+    "read_rows",
+    "scan_files",
 ]

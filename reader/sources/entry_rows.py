@@ -16,7 +16,7 @@ from reader.errors import PulsarLakeError
 from reader.model import EntryBlock, Position, Split
 from reader.plan import LearnedTimes
 from reader.prefetch import Prefetched
-from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
+from reader.sources.base import Delivered, EntrySource, RowSource, Step
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
 
@@ -45,7 +45,6 @@ class EntryRows(RowSource):
         entries: Callable[[Sequence[Split]], EntrySource],
         rows: RowFormat,
         *,
-        publish_range: PublishRange = (None, None),
         decryption: Decryption | None = None,
         together: bool = True,
         learn: Learn | None = None,
@@ -53,7 +52,6 @@ class EntryRows(RowSource):
         self._entries = entries
         self._together = together
         self._rows = rows
-        self._range = publish_range
         self._decryption = decryption
         self._learn = learn
         self._headers_only = not rows.needs_payload and set(rows.metadata_columns) <= set(
@@ -78,7 +76,6 @@ class EntryRows(RowSource):
         builder = RowBuilder(splits[0].partition, self._rows)
         decoder = builder.entry_decoder(
             decryption=self._decryption,
-            publish_range=self._range,
             headers_only=self._headers_only,
         )
         opened_at = {

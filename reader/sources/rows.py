@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Self
@@ -17,7 +17,8 @@ from reader.model import Partition, SchemaInfo, StoredTimes, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.model.row_kinds import KIND_COLUMN, RowKind
 from reader.payload import OutputBudget, PayloadDecoder
-from reader.plan import Snapshot
+from reader.plan import Predicate, Snapshot, publish_range
+from reader.sources.base import PublishRange
 
 __all__ = ["RowBuilder", "RowFormat", "bare_rows", "conform"]
 
@@ -33,6 +34,8 @@ class RowFormat:
     see ``PulsarConfig``. ``assumed_version``: the
     schema version of messages that name none. ``created``: by partition index, when its managed
     ledger was created, µs. ``clock_difference``: of producers' clocks from the brokers', µs.
+    ``publish_range``: least and greatest publish time that is wanted (µs, inclusive, None: open),
+    by which entries are left out early; whoever wants exactly these rows filters them as well.
     """
 
     fields: pa.Schema
@@ -42,11 +45,24 @@ class RowFormat:
     assumed_version: int | None = None
     created: Mapping[int, int] = dataclasses.field(default_factory=dict)
     clock_difference: int = 0
+    publish_range: PublishRange = (None, None)
 
     @classmethod
-    def of(cls, settings: ReadConfig, snapshot: Snapshot, columns: pa.Schema) -> Self:
-        """Return the format of a snapshot's rows."""
-        form = cls(snapshot.fields, snapshot.schemas, columns, created=snapshot.created)
+    def of(
+        cls,
+        settings: ReadConfig,
+        snapshot: Snapshot,
+        columns: pa.Schema,
+        predicates: Sequence[Predicate] = (),
+    ) -> Self:
+        """Return the format of a snapshot's rows, of which those are wanted that may match."""
+        form = cls(
+            snapshot.fields,
+            snapshot.schemas,
+            columns,
+            created=snapshot.created,
+            publish_range=publish_range(predicates),
+        )
         return form.set_up(settings.pulsar, snapshot.topic)
 
     def set_up(self, settings: PulsarConfig, topic: Topic) -> Self:
@@ -102,7 +118,6 @@ class RowBuilder:
         context: PartitionContext | None = None,
         *,
         decryption: Decryption | None,
-        publish_range: tuple[int | None, int | None] = (None, None),
         rescue_incomplete: bool = False,
         headers_only: bool = False,
     ) -> EntryDecoder:
@@ -112,7 +127,7 @@ class RowBuilder:
             columns=self._rows.metadata_columns,
             payload=self._rows.needs_payload,
             keys=self.needs_keys,
-            publish_range=publish_range,
+            publish_range=self._rows.publish_range,
             context=context,
             rescue_incomplete=rescue_incomplete,
             decryption=decryption,

@@ -16,12 +16,12 @@ from reader.config import PulsarConfig, QueryConfig
 from reader.decode import ChunkMemory
 from reader.errors import NotFoundError, PulsarLakeError
 from reader.model import LedgerIdentity, Split, Stored
-from reader.plan import LearnedTimes, PublishTimeStore
-from reader.sources.base import Delivered, PublishRange, RowSource, Step
+from reader.plan import LearnedTimes, PublishTimeStore, SplitsRead
+from reader.sources.base import Delivered, RowSource, Step
 from reader.sources.broker import BrokerEntries, HeldBroker
-from reader.sources.delta import MovedLedger
 from reader.sources.entry_rows import EntryRows
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
+from reader.sources.moved_ledger import MovedLedger
 from reader.sources.rows import RowFormat
 from reader.sources.source_clients import SourceClients
 from reader.sources.stored import StoredEntries
@@ -34,41 +34,30 @@ ListLedger = Callable[[Split], tuple[LedgerNow, Stored | None]]
 
 def read_splits(
     clients: SourceClients,
-    splits: Sequence[Split],
+    read: SplitsRead,
     rows: RowFormat,
     *,
-    publish_range: PublishRange = (None, None),
-    fall_back: bool = True,
-    decrypt: bool = True,
     chunks: ChunkMemory | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Return the rows of splits of one topic, in order; batches have exactly ``rows.columns``.
+    """Yield the rows of splits of one topic, in order, as batches of exactly ``rows.columns``.
 
-    ``publish_range`` (µs, inclusive) drops whole entries early; the caller still filters.
-    ``fall_back=False`` reads each split from its own tier alone, for offloading. A slow bookie
-    must not cost a row its columns, and what is learned of such ledgers would not be used again.
-    ``decrypt=False`` leaves encrypted entries encrypted, also where keys are configured.
-    ``chunks`` collects how much of each chunked message was read, by uuid.
+    chunks: collects how much of each chunked message was read, by uuid.
     Raises the error of the last source (``RowSource.read``), which names the sources before it.
     """
-    settings = clients.settings
-    wanted = decrypt and bool(splits)
+    settings, splits = clients.settings, read.splits
+    wanted = read.decrypt and bool(splits)
     decryption = clients.decryption(splits[0].partition.topic) if wanted else None
-    entry_rows = partial(
-        EntryRows,
-        rows=rows,
-        publish_range=publish_range,
-        decryption=decryption,
-    )
+    entry_rows = partial(EntryRows, rows=rows, decryption=decryption)
     with HeldBroker(clients) as broker:
         through_broker = entry_rows(
             partial(BrokerEntries.of_splits, clients, broker.lend), together=False
         )
-        table = MovedLedger(clients, rows, publish_range=publish_range, decryption=decryption)
+        table = MovedLedger(clients, rows, decryption=decryption)
         sources: dict[Stage, RowSource] = {
             Stage.STORED: entry_rows(
                 partial(StoredEntries.of_splits, clients),
-                learn=partial(_learn, settings.query, settings.pulsar) if fall_back else None,
+                # What is learned of a ledger that is being offloaded would not be used again.
+                learn=partial(_learn, settings.query, settings.pulsar) if read.fall_back else None,
             ),
             Stage.TAIL: through_broker,
             Stage.BROKER: through_broker,
@@ -79,7 +68,7 @@ def read_splits(
             splits,
             sources=sources,
             ledger_now=partial(ledger_now, clients),
-            fall_back=fall_back,
+            fall_back=read.fall_back,
             chunks=chunks,
         )
         yield from reader.batches()

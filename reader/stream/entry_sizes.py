@@ -17,23 +17,20 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
 
 from reader.clients import Clients
 from reader.model import Partition, Position, Split
 from reader.model.columns import METADATA, rows_between
 from reader.model.row_kinds import RowKind, is_kind
-from reader.plan import ColdFile, Plan
-from reader.sources import RowFormat, read_splits
+from reader.plan import ColdFile, FilesRead, Plan, SplitsRead
+from reader.sources import RowFormat, read_rows, scan_files
 from reader.stream.limits import NO_TIME, Entries
 from reader.stream.topic_batch import TopicBatch
-from reader.table import file_errors, stored_name
 
 __all__ = ["entries_of", "entries_of_splits", "position_before"]
 
 _COLUMNS = ("__ledgerId", "__entryId", "__publishTime")
 _SCHEMA = pa.schema([METADATA.field(name) for name in _COLUMNS])
-BATCH_ROWS = 1 << 16
 _MESSAGES = pc.if_else(
     is_kind(RowKind.ENCRYPTED),
     pc.max_element_wise(pc.field("__encryptionContext", "batchSize"), pa.scalar(1, pa.int32())),
@@ -47,7 +44,7 @@ def entries_of(clients: Clients, batch: TopicBatch, partition: Partition) -> Ite
 
     Raises as reading does.
     """
-    plan = batch.plan(clients, _COLUMNS)
+    plan = batch.plan
     for file in files_of(plan, partition):
         yield from entries_of_file(clients, batch, plan, file, partition)
     splits = [one for one in plan.splits if one.partition == partition]
@@ -78,20 +75,15 @@ def entries_of_file(
 ) -> Iterator[Entries]:
     """Those of a file that lie in the batch."""
     where = rows_between(partition.index, *batch.ranges[partition.index])
-    filesystem, directory = clients.storage.directory(plan.topic)
-    parquet = pads.ParquetFileFormat(coerce_int96_timestamp_unit="us")
-    fragment = parquet.make_fragment(f"{directory}/{stored_name(file.path)}", filesystem)
-    dataset = pads.FileSystemDataset([fragment], plan.snapshot.columns, parquet, filesystem)
+    read = FilesRead(plan.topic, plan.version, (file,))
     each = file.bytes / file.rows if file.rows else 0.0
     columns = {name: pc.field(name) for name in _COLUMNS}
     if plan.snapshot.ciphertext is not None:
         columns["messages"] = _MESSAGES
-    with file_errors(plan.topic, plan.version):
-        for rows in dataset.to_batches(
-            columns=columns, filter=where, batch_size=BATCH_ROWS, use_threads=False
-        ):
-            if rows.num_rows:
-                yield _entries(rows, row_bytes=each)
+    for rows in scan_files(
+        clients.storage, read, plan.snapshot.columns, columns, where, threads=False
+    ):
+        yield _entries(rows, row_bytes=each)
 
 
 def entries_of_splits(
@@ -101,9 +93,8 @@ def entries_of_splits(
     form = RowFormat.of(clients.settings, batch.snapshot, _SCHEMA)
     for split in splits:
         each = split.bytes / split.entries
-        for rows in read_splits(clients, [split], form):
-            if rows.num_rows:
-                yield _entries(rows, entry_bytes=each)
+        for rows in read_rows(clients, SplitsRead((split,)), form):
+            yield _entries(rows, entry_bytes=each)
 
 
 def _entries(rows: pa.RecordBatch, *, row_bytes: float = 0.0, entry_bytes: float = 0.0) -> Entries:
@@ -130,7 +121,7 @@ def position_before(
 
     Its end where nothing is. Raises as reading does.
     """
-    plan = batch.plan(clients)
+    plan = batch.plan
     for file in files_of(plan, partition):
         latest = file.limit("__publishTime")[1]
         if latest is not None and latest < time:

@@ -50,7 +50,7 @@ class LagReader:
 
     def of(self, batch: TopicBatch) -> dict[Partition, Lag]:
         """Of each partition of what lies between where a stream is and the end of its topic."""
-        plan = batch.plan(self._clients)
+        plan = batch.plan
         found: dict[Partition, Lag] = {}
         for partition in batch.end:
             at, to = batch.start[partition].at, batch.end[partition].at

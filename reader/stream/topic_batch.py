@@ -15,10 +15,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reader.clients import Clients
-from reader.model import Partition, Position
+from reader.model import Partition, Position, Tier
 from reader.model.columns import FIRST_CHUNK
 from reader.model.row_kinds import KIND_COLUMN, RowKind
-from reader.plan import ColdFile, Plan, Predicate, Snapshot, make_plan, table_files
+from reader.plan import (
+    ColdFile,
+    EncryptedRead,
+    Plan,
+    Predicate,
+    Read,
+    Snapshot,
+    make_plan,
+    narrow_plan,
+    plan_reads,
+    table_files,
+)
 from reader.stream.offsets import PartitionOffset
 
 __all__ = ["TopicBatch", "position_filter"]
@@ -29,52 +40,70 @@ _Range = tuple[Position, Position]
 @dataclass(frozen=True, slots=True)
 class TopicBatch:
     """One topic's part of a batch: entries behind ``start`` up to ``end`` (inclusive) of each
-    partition, as one snapshot has them."""
+    partition, as one snapshot has them, and the plan that reads them."""
 
     snapshot: Snapshot
     start: Mapping[Partition, PartitionOffset]
     end: Mapping[Partition, PartitionOffset]
+    plan: Plan
+
+    @classmethod
+    def of(
+        cls,
+        clients: Clients,
+        snapshot: Snapshot,
+        start: Mapping[Partition, PartitionOffset],
+        end: Mapping[Partition, PartitionOffset],
+    ) -> TopicBatch:
+        """Plan what lies between two places of each partition. Raises as ``make_plan``."""
+        ranges = _ranges(start, end)
+        nothing = Position(1 << 62, 0)
+        starts = {one.index: nothing for one in end}
+        starts |= {index: first for index, (first, _) in ranges.items()}
+        ends = {index: last for index, (_, last) in ranges.items()}
+        plan = make_plan(clients, snapshot, start=starts, end=ends, describe=False)
+        cold = tuple(
+            one
+            for one in plan.cold
+            if any(one.file.overlaps(index, *each) for index, each in ranges.items())
+        )
+        return cls(snapshot, start, end, replace(plan, cold=cold))
 
     @property
     def ranges(self) -> dict[int, _Range]:
         """(first, last) of each partition that has got anything, by its index."""
-        return {
-            one.index: (_after(self.start[one].at), to.at)
-            for one, to in self.end.items()
-            if to.at > self.start[one].at
-        }
+        return _ranges(self.start, self.end)
 
-    def plan(
+    def hot_reads(
         self,
         clients: Clients,
-        columns: Collection[str] | None = None,
-        predicates: Sequence[Predicate] = (),
-        *,
+        tier: Tier,
+        columns: Collection[str],
+        predicates: Sequence[Predicate],
         parallelism: int = 1,
-    ) -> Plan:
-        """What is read of it. Raises as ``make_plan``."""
-        ranges = self.ranges
-        nothing = Position(1 << 62, 0)
-        starts = {one.index: nothing for one in self.end}
-        starts |= {index: first for index, (first, _) in ranges.items()}
-        plan = make_plan(
-            clients,
-            self.snapshot,
-            columns,
-            predicates,
-            start=starts,
-            end={index: last for index, (_, last) in ranges.items()},
-            parallelism=parallelism,
-            describe=False,
-        )
-        return replace(
+    ) -> list[Read]:
+        """Return the reads of one tier that the batch needs, besides files.
+
+        tier: of ``Tier.PARQUET``, encrypted entries alone. columns, predicates: what a query needs
+        of the batch. parallelism: number of tasks that run at once.
+        """
+        plan = narrow_plan(clients, self.plan, columns, predicates, parallelism=parallelism)
+        snapshot = replace(self.snapshot, table=None)  # reads travel
+        plan = replace(
             plan,
-            cold=tuple(
-                one
-                for one in plan.cold
-                if any(one.file.overlaps(index, *each) for index, each in ranges.items())
-            ),
+            snapshot=snapshot if tier.cold else replace(snapshot, ciphertext=None),
+            segments=tuple(one for one in plan.segments if one.segment.tier is tier),
+            cold=(),
         )
+        found: list[Read] = []
+        for read in plan_reads(plan, parallelism):
+            if not isinstance(read, EncryptedRead):
+                found.append(read)
+            elif self.has_cold_rows_of(read.partition):
+                given_up = self.end[read.partition].given_up
+                within = self.ranges[read.partition.index]
+                found.append(replace(read, within=within, given_up_to=given_up))
+        return found
 
     def has_cold_rows_of(self, partition: Partition) -> bool:
         """Whether it may have rows of the partition that lie in the table."""
@@ -144,6 +173,16 @@ class TopicBatch:
             if table is not None and (table.given_up(one) or to.given_up) > to.given_up
         ]
         return f"coalesce(NOT ({_IS_GIVEN_UP} AND ({' OR '.join(later)})), true)" if later else ""
+
+
+def _ranges(
+    start: Mapping[Partition, PartitionOffset], end: Mapping[Partition, PartitionOffset]
+) -> dict[int, _Range]:
+    return {
+        one.index: (_after(start[one].at), to.at)
+        for one, to in end.items()
+        if to.at > start[one].at
+    }
 
 
 def _after(at: Position) -> Position:

@@ -426,7 +426,7 @@ class TopicStream:
                     raise
                 self._lost(f"topic {topic} has been deleted before it was read")
                 continue
-            found.append(TopicBatch(snapshot, starts, ends))
+            found.append(TopicBatch.of(self._clients, snapshot, starts, ends))
         return found
 
     def _planned_before(
@@ -441,7 +441,7 @@ class TopicStream:
             if snapshot.version is not None:
                 table = pinned_table(self._clients.storage, snapshot)
                 snapshot = replace(snapshot, uri=table.uri, cold_columns=table.schema, table=table)
-            found.append(TopicBatch(snapshot, starts, ends))
+            found.append(TopicBatch.of(self._clients, snapshot, starts, ends))
         return found
 
     def _lost(self, what: str) -> None:

@@ -88,7 +88,7 @@ class Streams:
         token, batches = stream.plan(*_range(start, end))
         for one in batches:
             require_columns(one.snapshot, columns)
-            plan = one.plan(self._clients_of(query[0]))
+            plan = one.plan
             for file in plan.cold:
                 if file.read:
                     parts["whole" if one.has_all_of(file.file) else "cut"] += max(
@@ -144,7 +144,7 @@ class Streams:
                 if part == "late"
                 else {
                     file.file.path
-                    for file in one.plan(clients).cold
+                    for file in one.plan.cold
                     if file.read and one.has_all_of(file.file) == (part == "whole")
                 }
             )

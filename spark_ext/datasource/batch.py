@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reader.config import ReadConfig
-    from reader.plan import Snapshot
-    from spark_ext.datasource.tasks import Task
+    from reader.plan import Read, Snapshot
 
 __all__ = ["PulsarDataSource", "PulsarReader"]
 
@@ -42,9 +41,9 @@ __all__ = ["PulsarDataSource", "PulsarReader"]
 class PulsarPartition(InputPartition):
     """What one task reads."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, read: Read) -> None:
         super().__init__(None)
-        self.task = task
+        self.read = read
 
 
 class PulsarDataSource(DataSource):
@@ -123,15 +122,15 @@ class PulsarReader(DataSourceReader):
         config, snapshot = self._source
         columns = self._format.rows.columns.names
         with carried():
-            tasks = plan_tasks(process_clients(config), snapshot, columns)
-        return [PulsarPartition(task) for task in tasks]
+            reads = plan_tasks(process_clients(config), snapshot, columns)
+        return [PulsarPartition(read) for read in reads]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from spark_ext.datasource.tasks import read_task
 
         if isinstance(partition, PulsarPartition):  # not Spark's stand-in for "none"
-            with carried(**partition.task.place):
-                yield from read_task(self._format, partition.task)
+            with carried(**partition.read.place):
+                yield from read_task(self._format, partition.read)
 
     def __getstate__(self) -> dict[str, Any]:
         # Every task gets a copy of the reader: leave the snapshot's segments out of it.

@@ -21,15 +21,13 @@ import pytest
 
 from reader.errors import NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Position, Split
-from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
+from reader.sources.base import Delivered, EntrySource, RowSource, Step
 from reader.sources.rows import RowFormat
 
 __all__ = ["Case", "EntryCase", "EntrySourceContract", "SourceContract"]
 
 Row = Mapping[str, Any]
-Open = Callable[[RowFormat, PublishRange], AbstractContextManager[RowSource]]
-
-_ANY: PublishRange = (None, None)
+Open = Callable[[RowFormat], AbstractContextManager[RowSource]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class SourceContract:
         names: list[str] = case.format.columns.names
         for wanted in (names, names[::-1], names[:1], names[-2:], names[:0]):
             rows = _with_columns(case.format, wanted)
-            with case.open(rows, _ANY) as source:
+            with case.open(rows) as source:
                 batches = _batches(_steps(source, case.split))
             if wanted:
                 assert all(one.schema.equals(rows.columns) for one in batches)
@@ -83,13 +81,13 @@ class SourceContract:
         columns = case.format.columns
         at = columns.get_field_index("__ledgerId")
         narrow = columns.set(at, pa.field("__ledgerId", pa.int32()))
-        with case.open(replace(case.format, columns=narrow), _ANY) as source:
+        with case.open(replace(case.format, columns=narrow)) as source:
             batches = _batches(_steps(source, case.split))
         assert batches
         assert all(one.schema.equals(narrow) for one in batches)
 
     def test_what_was_delivered(self, case: Case) -> None:
-        with case.open(case.format, _ANY) as source:
+        with case.open(case.format) as source:
             steps = _steps(source, case.split)
             ordered = source.ordered
         delivered = [one.entry for one in steps if isinstance(one, Delivered)]
@@ -108,13 +106,13 @@ class SourceContract:
                 since += [key[1] for key in _keys(_rows(step))]
 
     def test_going_on_after_each_entry(self, case: Case) -> None:
-        with case.open(case.format, _ANY) as source:
+        with case.open(case.format) as source:
             for first in range(case.split.first_entry, case.split.last_entry + 1):
                 found = _read(source, case.split, first)
                 assert _keys(found) == _expected(case, first, case.split.last_entry)
 
     def test_going_on_in_another_source(self, case: Case) -> None:
-        with case.open(case.format, _ANY) as source, case.open(case.format, _ANY) as other:
+        with case.open(case.format) as source, case.open(case.format) as other:
             for step in _steps(source, case.split):
                 if isinstance(step, Delivered):
                     found = _read(other, case.split, step.entry + 1)
@@ -131,7 +129,7 @@ class SourceContract:
         ]
         found: list[Row] = []
         delivered = [(-1, first - 1)]
-        with case.open(case.format, _ANY) as source:
+        with case.open(case.format) as source:
             for number, step in source.read_all(parts):
                 if isinstance(step, Delivered):
                     delivered.append((number, step.entry))
@@ -145,7 +143,7 @@ class SourceContract:
     def test_both_ends_of_a_range_are_in_it(self, case: Case) -> None:
         first, last = case.split.first_entry, case.split.last_entry
         middle = (first + last) // 2
-        with case.open(case.format, _ANY) as source:
+        with case.open(case.format) as source:
             for low, high in ((first, first), (last, last), (first, middle), (middle, middle + 1)):
                 part = replace(case.split, first_entry=low, last_entry=high, whole=False)
                 steps = _steps(source, part)
@@ -160,18 +158,18 @@ class SourceContract:
             replace(case.split, last_entry=middle, whole=False),
             replace(case.split, first_entry=middle + 1, whole=False),
         )
-        with case.open(case.format, _ANY) as source:
+        with case.open(case.format) as source:
             for _ in range(2):
                 found = [row for part in parts for row in _read(source, part)]
                 assert _keys(found) == [_key(row) for row in case.rows]
 
     def test_an_empty_range_has_no_rows(self, case: Case) -> None:
-        with case.open(case.format, _ANY) as source:
+        with case.open(case.format) as source:
             steps = _steps(source, case.split, case.split.last_entry + 1)
         assert not _rows(*steps)
 
     def test_a_read_that_is_given_up(self, case: Case) -> None:
-        with case.open(case.format, _ANY) as source:
+        with case.open(case.format) as source:
             for taken in (0, 1, 2):
                 with closing(source.read(case.split, case.split.first_entry)) as steps:
                     for _ in range(taken):
@@ -191,7 +189,7 @@ class SourceContract:
             (high + 1, None),
             (None, low - 1),
         ):
-            with case.open(case.format, (first, last)) as source:
+            with case.open(replace(case.format, publish_range=(first, last))) as source:
                 given = _keys(_read(source, case.split))
             inside = [
                 _key(row)
@@ -203,7 +201,7 @@ class SourceContract:
             assert [key for key in _keys(rows) if key in set(given)] == given
 
     def test_a_ledger_that_is_not_there(self, case: Case) -> None:
-        with case.open(case.format, _ANY) as source:
+        with case.open(case.format) as source:
             steps: list[Step] = []
             with pytest.raises(NotFoundError):
                 for step in source.read(case.missing, case.missing.first_entry):
@@ -215,7 +213,7 @@ class SourceContract:
         if case.interrupted is None:
             pytest.skip("it cannot be interrupted")
         steps: list[Step] = []
-        with case.interrupted(case.format, _ANY) as source:
+        with case.interrupted(case.format) as source:
             with pytest.raises(PulsarLakeError):
                 for step in source.read(case.split, case.split.first_entry):
                     steps.append(step)
@@ -223,14 +221,14 @@ class SourceContract:
                 pytest.skip("an error ends the read")
         assert _rows(*steps), "too early to show anything"
         reached = max(one.entry for one in steps if isinstance(one, Delivered))
-        with case.open(case.format, _ANY) as other:
+        with case.open(case.format) as other:
             rows = _rows(*steps) + _read(other, case.split, reached + 1)
         assert _keys(rows) == [_key(row) for row in case.rows]
 
     def test_nobody_answers(self, case: Case) -> None:
         if case.unavailable is None:
             pytest.skip("there is no server")
-        with case.unavailable(case.format, _ANY) as source:
+        with case.unavailable(case.format) as source:
             steps: list[Step] = []
             with pytest.raises(UnavailableError):
                 for step in source.read(case.split, case.split.first_entry):
@@ -332,7 +330,7 @@ class EntrySourceContract:
 
 
 def _all(case: Case) -> list[Row]:
-    with case.open(case.format, _ANY) as source:
+    with case.open(case.format) as source:
         return _read(source, case.split)
 
 

@@ -12,9 +12,10 @@ from reader import open_topic
 from reader.clients import Clients
 from reader.model import Topic
 from reader.plan.plan import plan_snapshot
+from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
+from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_splits
 from reader.table import TopicTable
 
 __all__ = [
@@ -79,7 +80,7 @@ def tier_table(clients: Clients, topic: str, tier: str) -> pa.Table:
     wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     splits = plan_snapshot(snapshot, columns=snapshot.columns.names).splits
     assert all(split.tier == tier for split in splits)
-    batches += read_splits(clients, splits, wanted, fall_back=False)
+    batches += read_rows(clients, SplitsRead(tuple(splits), fall_back=False), wanted)
     return pa.Table.from_batches(batches, None if batches else snapshot.columns)
 
 

@@ -76,7 +76,7 @@ class Keyed:
 
     def rows_of(self, snapshot: Snapshot) -> dict[Key, Row]:
         wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
-        form = TaskFormat(self.config, wanted, (None, None))
+        form = TaskFormat(self.config, wanted)
         tasks = plan_tasks(Clients(self.config), snapshot, snapshot.columns.names)
         batches = [batch for task in tasks for batch in read_task(form, task)]
         return keyed([row for batch in batches for row in batch.to_pylist()])

@@ -17,10 +17,10 @@ from reader.errors import UnavailableError
 from reader.model import EntryBlock, LedgerMetadata, Split, Tier, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import Snapshot, take_snapshot
-from reader.sources.base import EntrySource, PublishRange, RowSource
+from reader.sources.base import EntrySource, RowSource
 from reader.sources.broker import BrokerEntries
-from reader.sources.delta import MovedLedger
 from reader.sources.entry_rows import EntryRows
+from reader.sources.moved_ledger import MovedLedger
 from reader.sources.rows import RowFormat
 from reader.sources.stored import StoredEntries
 from reader.storage import open_storage
@@ -143,9 +143,7 @@ class TestBookKeeper(SourceContract):
     @pytest.fixture
     def case(self, published: Published) -> Case:
         @contextmanager
-        def opened(
-            rows: RowFormat, publish_range: PublishRange, address: str | None = None
-        ) -> Iterator[RowSource]:
+        def opened(rows: RowFormat, address: str | None = None) -> Iterator[RowSource]:
             with Clients(published.config) as clients:
 
                 def entries(splits: Sequence[Split]) -> EntrySource:
@@ -155,18 +153,18 @@ class TestBookKeeper(SourceContract):
                         splits = [replace(split, metadata=unreachable(split.metadata, address))]
                     return StoredEntries.of_splits(clients, splits)
 
-                yield EntryRows(entries, rows, publish_range=publish_range)
+                yield EntryRows(entries, rows)
 
         @contextmanager
-        def unavailable(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
-            with closed_port() as address, opened(rows, publish_range, address) as source:
+        def unavailable(rows: RowFormat) -> Iterator[RowSource]:
+            with closed_port() as address, opened(rows, address) as source:
                 yield source
 
         @contextmanager
-        def interrupted(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+        def interrupted(rows: RowFormat) -> Iterator[RowSource]:
             with Clients(published.config) as clients:
                 entries = partial(Interrupted.of_splits, clients)
-                yield EntryRows(entries, rows, publish_range=publish_range)
+                yield EntryRows(entries, rows)
 
         return Case(
             split=published.split,
@@ -193,21 +191,20 @@ class TestBroker(SourceContract):
         @contextmanager
         def opened(
             rows: RowFormat,
-            publish_range: PublishRange,
             kind: type[BrokerEntries] = BrokerEntries,
             config: Config = published.config,
         ) -> Iterator[RowSource]:
             with Clients(config) as clients:
                 entries = partial(kind.of_splits, clients, clients.broker)
-                yield EntryRows(entries, rows, publish_range=publish_range, together=False)
+                yield EntryRows(entries, rows, together=False)
 
         @contextmanager
-        def unavailable(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+        def unavailable(rows: RowFormat) -> Iterator[RowSource]:
             with closed_port() as address:
                 silent = {"service_url": f"pulsar://{address}", "timeout": dt.timedelta(seconds=4)}
                 pulsar = published.config.pulsar.model_copy(update=silent)
                 config = published.config.model_copy(update={"pulsar": pulsar})
-                with opened(rows, publish_range, config=config) as source:
+                with opened(rows, config=config) as source:
                     yield source
 
         return Case(
@@ -225,17 +222,17 @@ class TestMovedLedger(SourceContract):
     @pytest.fixture
     def case(self, published: Published) -> Case:
         @contextmanager
-        def opened(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+        def opened(rows: RowFormat) -> Iterator[RowSource]:
             with Clients(published.config) as clients:
-                yield MovedLedger(clients, rows, publish_range=publish_range)
+                yield MovedLedger(clients, rows)
 
         @contextmanager
-        def unavailable(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+        def unavailable(rows: RowFormat) -> Iterator[RowSource]:
             with closed_port() as address:
                 options = published.config.storage.options | {"endpoint_url": f"http://{address}"}
                 settings = published.config.storage.model_copy(update={"options": options})
                 with Clients(published.config, storage=open_storage(settings)) as clients:
-                    yield MovedLedger(clients, rows, publish_range=publish_range)
+                    yield MovedLedger(clients, rows)
 
         return Case(
             split=published.split,

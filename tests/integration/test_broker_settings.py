@@ -13,10 +13,11 @@ from reader.errors import ConfigurationError
 from reader.model import LedgerMetadata, Topic
 from reader.model.columns import BROKER_NULLS
 from reader.plan.plan import plan_snapshot
+from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
+from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_splits
 from testbed.admin import Admin
 from testbed.cluster import CompactCluster
 from testbed.publish import Message, publish
@@ -65,7 +66,7 @@ def _read(config: Config, topic: Topic) -> tuple[str, list[tuple[bytes, str | No
     found = []
     splits = plan_snapshot(snapshot).splits
     with Clients(config) as clients:
-        for batch in read_splits(clients, splits, rows, fall_back=False):
+        for batch in read_rows(clients, SplitsRead(splits, fall_back=False), rows):
             found += [(row["value"], row["__error"]) for row in batch.to_pylist()]
     return segment.metadata.digest_type, found
 

@@ -13,9 +13,10 @@ from offloader.config import Config
 from reader.clients import Clients
 from reader.model import Topic
 from reader.plan.plan import plan_snapshot
+from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
+from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_splits
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish
@@ -30,7 +31,9 @@ def clients(lake_config: Config) -> Iterator[Clients]:
 def rows(clients: Clients, topic: str, tier: str) -> int:
     snapshot = take_snapshot(clients, Topic.parse(topic), tiers=tier)
     wanted = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
-    batches = read_splits(clients, plan_snapshot(snapshot).splits, wanted, fall_back=False)
+    batches = read_rows(
+        clients, SplitsRead(plan_snapshot(snapshot).splits, fall_back=False), wanted
+    )
     return sum(batch.num_rows for batch in batches)
 
 

@@ -13,11 +13,12 @@ from reader.clients import Clients
 from reader.errors import NotFoundError
 from reader.model import Topic
 from reader.plan.plan import plan_snapshot
+from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
+from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_splits
 from reader.storage import open_storage
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
@@ -38,7 +39,7 @@ def read_again(config: Config, topic: str, token: str) -> list[bytes]:
     rows = []
     with Clients(config) as clients:
         for split in plan_snapshot(snapshot, columns=["value"]).splits:
-            for batch in read_splits(clients, [split], wanted):
+            for batch in read_rows(clients, SplitsRead((split,)), wanted):
                 rows += batch.column("value").to_pylist()
     return sorted(rows)
 

@@ -20,9 +20,10 @@ from reader.model import BEFORE_ALL, Partition, Position, Split, Tier
 from reader.model.columns import METADATA
 from reader.model.reasons import Reason, TierReason
 from reader.plan.plan import make_plan
+from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import Snapshot
+from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_splits
 from reader.storage import Storage, open_storage
 from reader.table import TopicTable
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table
@@ -143,7 +144,7 @@ def test_of_what_expired_since_a_snapshot_a_query_hears(aged: Storage) -> None:
         why = TierReason(Reason.SEALED)
         split = Split(PARTITION, ledger, first, last, Tier.PARQUET, why, "sealed", 100, None, whole)
         with Clients(config) as clients:
-            return sum(one.num_rows for one in read_splits(clients, [split], wanted))
+            return sum(one.num_rows for one in read_rows(clients, SplitsRead((split,)), wanted))
 
     assert [read(ledger) for ledger in (1, 2, 3, 4)] == [10] * 4
     maintainer(aged, retention="30d").maintain(TOPIC)

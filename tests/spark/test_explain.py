@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 from reader.model.reasons import Pruned
 from reader.plan.plan import Plan
 from reader.plan.pruning import Predicate
+from reader.plan.reads import SplitsRead
 from spark_ext import PulsarLake
-from spark_ext.datasource.tasks import Task
 from tests.spark.conftest import COLD, Orders
 
 LATER = "__publishTime > TIMESTAMP '2199-01-01'"
@@ -47,7 +47,7 @@ def scans(node: Any) -> list[Any]:
     return found + [scan for i in range(children.size()) for scan in scans(children.apply(i))]
 
 
-def tasks_of_spark(frame: DataFrame) -> list[Task]:
+def tasks_of_spark(frame: DataFrame) -> list[SplitsRead]:
     """The very tasks that the planner gave to Spark."""
     execution: Any = frame._jdf.queryExecution()
     return [

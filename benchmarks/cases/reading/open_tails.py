@@ -15,8 +15,9 @@ from benchmarks.servers import NAMESPACE
 from reader.clients import Clients
 from reader.model import Split, Topic
 from reader.plan.plan import plan_snapshot
+from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
-from reader.sources import RowFormat, read_splits
+from reader.sources import RowFormat, read_rows
 from testbed.publish import publish
 from testbed.usage import process_seconds
 
@@ -80,7 +81,8 @@ def _tail(bench: Bench, length: int) -> list[Result]:
 
 
 def _rows(clients: Clients, splits: list[Split], rows: RowFormat, times: int) -> int:
-    return sum(batch.num_rows for _ in range(times) for batch in read_splits(clients, splits, rows))
+    read = SplitsRead(tuple(splits))
+    return sum(batch.num_rows for _ in range(times) for batch in read_rows(clients, read, rows))
 
 
 CASES = (Case("open_tails", "open ledgers of 1 to 30,000 entries: bookies or broker", _run),)

@@ -12,7 +12,6 @@ from reader.errors import CorruptError, NotFoundError, UnavailableError
 from reader.model import BEFORE_ALL, EntryBlock, Position, TransactionId
 from reader.plan import CompactedPart
 from reader.pulsar import CompactedLedger
-from reader.sources.base import PublishRange
 from reader.sources.compacted.raw_messages import unwrapped
 from reader.sources.rows import RowBuilder, RowFormat
 from reader.sources.source_clients import SourceClients
@@ -21,11 +20,7 @@ __all__ = ["read_compacted"]
 
 
 def read_compacted(
-    clients: SourceClients,
-    part: CompactedPart,
-    rows: RowFormat,
-    *,
-    publish_range: PublishRange = (None, None),
+    clients: SourceClients, part: CompactedPart, rows: RowFormat
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of ledgers below ``part.before`` that compaction has kept, by position.
 
@@ -33,7 +28,6 @@ def read_compacted(
     compacted ledgers that both serve the snapshot, either gives the same view to a query that reads
     all ledgers from ``before`` on as well. If Pulsar replaces the ledger meanwhile, the newer one
     is read from where this one ended.
-    ``publish_range`` (µs, inclusive) drops entries early.
     Raises NotFoundError if the snapshot's compacted ledger is gone, and the one in its place has
     messages behind the snapshot's end; UnavailableError if no server answers; CorruptError if an
     entry is not what compaction writes.
@@ -44,7 +38,6 @@ def read_compacted(
         decoder = builder.entry_decoder(
             _NothingElse(),
             decryption=decryption,
-            publish_range=publish_range,
             rescue_incomplete=True,
         )
         for messages in decoder.decode(block):

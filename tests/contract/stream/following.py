@@ -21,10 +21,9 @@ from reader.clients import Clients
 from reader.config import ReadConfig
 from reader.model import Partition, Position, Tier, Topic
 from reader.model.columns import rows_between
-from reader.plan import list_ledgers
-from reader.sources import ColdFiles, read_cold
+from reader.plan import FilesRead, list_ledgers
+from reader.sources import RowFormat, read_rows
 from reader.stream import StreamOffset, StreamOptions, Tails, TopicBatch, TopicStream
-from reader.table import stored_name
 from spark_ext.datasource.tasks import pickled_tasks
 from tests.contract.rows import KEY_COLUMNS, Key, key_of
 
@@ -141,18 +140,18 @@ class Follower:
         inside = pc.scalar(False)
         for index, (first, last) in batch.ranges.items():
             inside |= rows_between(index, first, last)
-        directory = self._clients.storage.directory(topic)[1]
-        for one in batch.plan(self._clients).cold:
+        form = RowFormat(batch.snapshot.fields, (), columns)
+        for one in batch.plan.cold:
             if one.read:
-                path = f"{directory}/{stored_name(one.file.path)}"
-                files = ColdFiles((path,), batch.snapshot.ciphertext is not None)
-                for rows in read_cold(self._clients.storage, files, columns):
+                encrypted = batch.snapshot.ciphertext is not None
+                read = FilesRead(topic, batch.snapshot.version, (one.file,), encrypted)
+                for rows in read_rows(self._clients, read, form):
                     yield rows if batch.has_all_of(one.file) else rows.filter(inside)
 
     def _hot(self, batch: TopicBatch) -> Iterator[pa.RecordBatch]:
         """What Spark's Python workers do with the batch's tasks."""
         columns = json.dumps(from_arrow_schema(batch.snapshot.columns).jsonValue())
-        planned = {one.segment.tier for one in batch.plan(self._clients).segments}
+        planned = {one.segment.tier for one in batch.plan.segments}
         if batch.snapshot.ciphertext is not None:
             planned.add(Tier.PARQUET)
         for tier in planned:

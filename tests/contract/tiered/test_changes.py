@@ -15,10 +15,11 @@ from reader.errors import CorruptError, NotFoundError, PulsarLakeError, Unsuppor
 from reader.model import OffloadContext, Segment, Split, Tier, Topic
 from reader.model.reasons import Reason
 from reader.plan.plan import plan_snapshot
+from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
+from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_splits
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.faults import FaultyStore
@@ -66,7 +67,7 @@ def values(config: Config, snapshot: Snapshot, *, fall_back: bool = True) -> lis
     wanted = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
     splits: tuple[Split, ...] = plan_snapshot(snapshot, columns=["value"]).splits
     with Clients(config) as clients:
-        batches = read_splits(clients, splits, wanted, fall_back=fall_back)
+        batches = read_rows(clients, SplitsRead(splits, fall_back=fall_back), wanted)
         return [value for batch in batches for value in batch.column("value").to_pylist()]
 
 
@@ -75,7 +76,7 @@ def flowing(config: Config, snapshot: Snapshot, *, fall_back: bool = True) -> It
     form = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
     splits = plan_snapshot(snapshot, columns=["value"]).splits
     with Clients(config) as clients:
-        for batch in read_splits(clients, splits, form, fall_back=fall_back):
+        for batch in read_rows(clients, SplitsRead(splits, fall_back=fall_back), form):
             yield batch.column("value").to_pylist()
 
 
@@ -134,7 +135,7 @@ def test_a_snapshot_that_has_another_uuid(moved: str, lake_config: Config) -> No
     form = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
     old = Split(**{name: getattr(split, name) for name in Split.__slots__} | {"metadata": other})
     with Clients(lake_config) as clients:
-        rows = pa.Table.from_batches(read_splits(clients, [old], form, fall_back=False))
+        rows = pa.Table.from_batches(read_rows(clients, SplitsRead((old,), fall_back=False), form))
     assert rows["value"].to_pylist() == SENT
 
 

@@ -14,7 +14,7 @@ from reader.clients import Clients
 from reader.model import OffloadContext, Tier, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
-from reader.sources.base import EntrySource, PublishRange, RowSource
+from reader.sources.base import EntrySource, RowSource
 from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat
 from reader.sources.stored import StoredEntries
@@ -64,22 +64,21 @@ class TestTiered(SourceContract):
         @contextmanager
         def opened(
             rows: RowFormat,
-            publish_range: PublishRange,
             kind: type[StoredEntries] = StoredEntries,
             config: Config = published.config,
         ) -> Iterator[RowSource]:
             with Clients(config) as clients:
                 entries = partial(kind.of_splits, clients)
-                yield EntryRows(entries, rows, publish_range=publish_range)
+                yield EntryRows(entries, rows)
 
         @contextmanager
-        def unavailable(rows: RowFormat, publish_range: PublishRange) -> Iterator[RowSource]:
+        def unavailable(rows: RowFormat) -> Iterator[RowSource]:
             with closed_port() as address:
                 place = published.config.tiered[0]
                 options = place.options | {"endpoint_url": f"http://{address}"}
                 silent = place.model_copy(update={"options": options})
                 config = published.config.model_copy(update={"tiered": [silent]})
-                with opened(rows, publish_range, config=config) as source:
+                with opened(rows, config=config) as source:
                     yield source
 
         return Case(

@@ -11,7 +11,8 @@ import pyarrow as pa
 from reader.clients import Clients
 from reader.model import Topic
 from reader.plan import Plan, make_plan, take_snapshot
-from reader.sources import RowFormat, read_compacted, read_splits
+from reader.plan.reads import CompactedRead, SplitsRead
+from reader.sources import RowFormat, read_rows
 from tests.simulation.product.queries import read_cold_files, with_value
 
 __all__ = ["CompactedView", "View"]
@@ -45,13 +46,13 @@ class CompactedView:
         form = RowFormat.of(clients.settings, snapshot, columns)
         rows: list[dict[str, Any]] = []
         for part in snapshot.compacted:
-            rows += _rows(read_compacted(clients, part, form))
+            rows += _rows(read_rows(clients, CompactedRead(part), form))
         left_out = {one.partition.index: one for one in snapshot.compacted}
         for row in _rows(read_cold_files(clients, self.plan, columns)):
             missing = left_out.get(row["__partition"])
             if missing is None or not missing.first <= row["__ledgerId"] < missing.before:
                 rows.append(row)
-        rows += _rows(read_splits(clients, self.plan.splits, form))
+        rows += _rows(read_rows(clients, SplitsRead(self.plan.splits), form))
         rows.sort(key=lambda row: tuple(row[name] for name in _PLACE))
         latest = {(row["__partition"], row["__key"].encode()): row for row in rows}
         return {key: row["value"] for key, row in latest.items() if not row["__tombstone"]}

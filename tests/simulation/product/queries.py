@@ -15,9 +15,9 @@ from reader.model.row_kinds import KIND_COLUMN
 from reader.model.row_kinds import RowKind as StoredKind
 from reader.payload import payload_fields
 from reader.plan import Plan, Predicate, from_token, make_plan, take_snapshot, to_token
+from reader.plan.reads import FilesRead, SplitsRead
 from reader.plan.snapshot import Snapshot
-from reader.sources import RowFormat, read_splits
-from reader.sources.delta import ColdFiles, read_cold
+from reader.sources import RowFormat, read_rows
 from testbed.simulation import Row, RowKind, SchemaRegistry, life_of, message_of
 
 __all__ = [
@@ -72,7 +72,7 @@ class PinnedQuery:
         columns = pa.schema([snapshot.columns.field(name) for name in self.names])
         batches = list(read_cold_files(clients, self.plan, columns))
         form = RowFormat.of(clients.settings, hot.snapshot, columns)
-        batches += read_splits(clients, hot.splits, form)
+        batches += read_rows(clients, SplitsRead(hot.splits), form)
         schema = clients.state.topics[snapshot.topic.full_name].schema  # type: ignore[attr-defined]
         return [row for batch in batches for row in rows_of(batch, self.predicates, schema)]
 
@@ -115,17 +115,15 @@ def count(clients: Clients, topic: Topic) -> int:
     nothing = pa.schema([])
     form = RowFormat(snapshot.fields, snapshot.schemas, nothing)
     found = plan.counted
-    found += sum(int(b.num_rows) for b in read_splits(clients, plan.splits, form))
+    found += sum(int(b.num_rows) for b in read_rows(clients, SplitsRead(plan.splits), form))
     return found + sum(int(b.num_rows) for b in read_cold_files(clients, plan, nothing))
 
 
 def read_cold_files(clients: Clients, plan: Plan, columns: pa.Schema) -> list[pa.RecordBatch]:
     """Return the rows of the files that a plan reads. Raises PulsarLakeError."""
-    if not any(one.read for one in plan.cold):
-        return []
-    _, directory = clients.storage.directory(plan.topic)
-    paths = tuple(f"{directory}/{one.file.path}" for one in plan.cold if one.read)
-    return list(read_cold(clients.storage, ColdFiles(paths), columns))
+    files = tuple(one.file for one in plan.cold if one.read)
+    form = RowFormat(plan.snapshot.fields, (), columns)
+    return [*read_rows(clients, FilesRead(plan.topic, plan.version, files), form)]
 
 
 def rows_of(

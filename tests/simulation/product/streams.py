@@ -12,8 +12,8 @@ from reader.model import Position
 from reader.model.columns import FIRST_CHUNK
 from reader.model.row_kinds import KIND_COLUMN
 from reader.model.row_kinds import RowKind as StoredKind
-from reader.sources import RowFormat, read_splits
-from reader.sources.delta import ColdFiles, read_cold
+from reader.plan import ColdFile, FilesRead, SplitsRead
+from reader.sources import RowFormat, read_rows
 from reader.stream import (
     PartitionOffset,
     StreamOffset,
@@ -119,29 +119,29 @@ class SimulatedStream:
             [*fields, *[one for one in snapshot.columns if one.name not in fields.names]]
         )
         columns = pa.schema([there.field(name) for name in names])
-        plan = batch.plan(self._clients, names)
+        plan = batch.plan
         ends = {one.index: to for one, to in batch.end.items()}
         for file in plan.cold:
-            for begins, row in self._cold(batch, file.file.path, columns) if file.read else ():
+            for begins, row in self._cold(batch, file.file, columns) if file.read else ():
                 inside = _is_inside(row, batch.ranges)
                 assert inside or not batch.has_all_of(file.file), (file, row)
                 if inside and (begins is None or begins <= ends[row[0][0]].given_up):
                     yield row
         for late in batch.late_files():
-            for begins, row in self._cold(batch, late.path, columns):
+            for begins, row in self._cold(batch, late, columns):
                 if begins is not None and self._is_late(batch, row, begins):
                     yield row
         form = RowFormat(fields, snapshot.schemas, columns)
-        for rows in read_splits(self._clients, plan.splits, form):
+        for rows in read_rows(self._clients, SplitsRead(plan.splits), form):
             yield from rows_of(rows, ())
 
     def _cold(
-        self, batch: TopicBatch, path: str, columns: pa.Schema
+        self, batch: TopicBatch, file: ColdFile, columns: pa.Schema
     ) -> Iterator[tuple[Position | None, Row]]:
         """(where the message begins, if the row is one that was given up; the row)."""
-        storage = self._clients.storage
-        _, directory = storage.directory(batch.snapshot.topic)
-        for rows in read_cold(storage, ColdFiles((f"{directory}/{path}",)), columns):
+        read = FilesRead(batch.snapshot.topic, batch.snapshot.version, (file,))
+        form = RowFormat(batch.snapshot.fields, (), columns)
+        for rows in read_rows(self._clients, read, form):
             begins = rows.select([KIND_COLUMN, *FIRST_CHUNK]).to_pylist()
             for begin, row in zip(begins, rows_of(rows, ()), strict=True):
                 yield _begins(begin), row

@@ -19,7 +19,8 @@ import pytest
 from offloader.config import Config
 from reader.clients import Clients
 from reader.model import Topic
-from reader.sources import RowFormat, read_splits
+from reader.plan.reads import SplitsRead
+from reader.sources import RowFormat, read_rows
 from reader.storage import open_storage
 from reader.stream import StreamOptions, Tails, TopicStream
 from testbed.admin import wait_until
@@ -56,12 +57,12 @@ def test_both_halves_are_of_one_plan_whoever_is_asked(
         form = RowFormat(batch.snapshot.fields, batch.snapshot.schemas, columns)
         rows = [
             row
-            for part in read_splits(clients, batch.plan(clients).splits, form)
+            for part in read_rows(clients, SplitsRead(batch.plan.splits), form)
             for row in part.column("id").to_pylist()
         ]
         assert sorted(rows) == list(range(60))
         _, [anew] = stream(clients).plan(start, end)
-        assert not anew.plan(clients).splits
+        assert not anew.plan.splits
 
 
 class Step(NamedTuple):

@@ -17,7 +17,8 @@ from reader.model import EntryBlock, Partition, Position
 from reader.model.columns import METADATA
 from reader.plan import CompactedPart
 from reader.pulsar import CompactedLedger
-from reader.sources import RowFormat, read_compacted
+from reader.sources import RowFormat
+from reader.sources.compacted import read_compacted
 from reader.sources.compacted.raw_messages import unwrapped
 from reader.wire import encoded
 from tests.unit.decode.entries import entry

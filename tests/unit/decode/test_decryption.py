@@ -126,7 +126,7 @@ def test_what_does_not_open_stays_as_it_is(encrypted: bytes, key: Any) -> None:
     raw = sealed_entry(b"secret", {"k": encrypted})
     ((value, rescued),) = payloads([raw], {"k": pem(key)})
     assert value is None
-    assert rescued == (AESGCM(DATA_KEY).encrypt(NONCE, b"secret", None), "encrypted")
+    assert rescued[:2] == (AESGCM(DATA_KEY).encrypt(NONCE, b"secret", None), "encrypted")
 
 
 def test_why_a_key_could_not_be_had_is_in_the_row() -> None:

@@ -282,7 +282,7 @@ def _count(raw: bytes, expanded_bytes: int) -> tuple[int, str | None]:
     count, reason = 0, None
     for messages in decoder.decode(block_of([raw])):
         count += len(messages)
-        reason = next((why for _, why in messages.rescued.values()), reason)
+        reason = next((row.reason for row in messages.rescued.values()), reason)
     return count, reason
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from reader.errors import CorruptError, LedgerGoneError, NotFoundError, UnavailableError
 from reader.model import EntryBlock, Partition, Split, TransactionId
-from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
+from reader.sources.base import Delivered, EntrySource, RowSource, Step
 from reader.sources.rows import RowFormat, conform
 
 __all__ = ["MemoryEntries", "MemoryRows"]
@@ -22,7 +22,6 @@ class MemoryRows(RowSource):
         self,
         table: pa.Table,
         rows: RowFormat,
-        publish_range: PublishRange = (None, None),
         *,
         each: int = 3,
         silent: bool = False,
@@ -31,7 +30,6 @@ class MemoryRows(RowSource):
         self.ledger_id = table["__ledgerId"][0].as_py()
         self._table = table
         self._rows = rows
-        self._range = publish_range
         self._each = each
         self._silent = silent
         self._fails_at = fails_at
@@ -52,7 +50,7 @@ class MemoryRows(RowSource):
         """The rows of entries low..high."""
         entries = self._table["__entryId"].to_pylist()
         times = self._table["__publishTime"].cast(pa.int64()).to_pylist()
-        first, last = self._range
+        first, last = self._rows.publish_range
         kept = [
             row
             for row, (entry, time) in enumerate(zip(entries, times, strict=True))

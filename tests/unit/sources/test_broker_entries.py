@@ -20,7 +20,7 @@ from reader.errors import (
     UnsupportedError,
 )
 from reader.model import EntryBlock, Partition
-from reader.sources.base import PublishRange, RowSource
+from reader.sources.base import RowSource
 from reader.sources.broker import BrokerEntries, HeldBroker
 from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat
@@ -137,9 +137,9 @@ class TestBrokerEntries(EntrySourceContract):
 class TestRowsThroughTheBroker(SourceContract):
     @pytest.fixture(params=[1, 4, 100])
     def case(self, request: pytest.FixtureRequest) -> Case:
-        def rows(options: Mapping[str, Any], rows: RowFormat, times: PublishRange) -> RowSource:
+        def rows(options: Mapping[str, Any], rows: RowFormat) -> RowSource:
             broker = FakeBroker(**options)
-            return EntryRows(lambda _: broker.entries(), rows, publish_range=times, together=False)
+            return EntryRows(lambda _: broker.entries(), rows, together=False)
 
         found = case_of(
             partial(rows, {"each": request.param, "hidden": HIDDEN}),

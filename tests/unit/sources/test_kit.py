@@ -15,7 +15,7 @@ from reader.errors import UnsupportedError
 from reader.model import EntryBlock, Position, SchemaInfo, Split
 from reader.model.columns import METADATA
 from reader.payload import payload_fields
-from reader.sources.base import Delivered, EntrySource, PublishRange, RowSource, Step
+from reader.sources.base import Delivered, EntrySource, RowSource, Step
 from reader.sources.entry_rows import EntryRows
 from reader.sources.rows import RowFormat, bare_rows
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
@@ -78,7 +78,7 @@ def case_of(
     interrupted: Callable[..., RowSource] | None = None,
 ) -> Case:
     def opens(make: Callable[..., RowSource]) -> Callable[..., AbstractContextManager[RowSource]]:
-        return lambda rows, publish_range: nullcontext(make(rows, publish_range))
+        return lambda rows: nullcontext(make(rows))
 
     return Case(
         split=WHOLE,
@@ -91,17 +91,15 @@ def case_of(
     )
 
 
-def memory(rows: RowFormat, publish_range: PublishRange) -> RowSource:
-    return MemoryRows(TABLE, rows, publish_range)
+def memory(rows: RowFormat) -> RowSource:
+    return MemoryRows(TABLE, rows)
 
 
-def decoded(
-    rows: RowFormat, publish_range: PublishRange, *, each: int = 4, **options: Any
-) -> RowSource:
+def decoded(rows: RowFormat, *, each: int = 4, **options: Any) -> RowSource:
     def entries(_: Sequence[Split]) -> EntrySource:
         return MemoryEntries(PARTITION, LEDGERS, each=each, **options)
 
-    return EntryRows(entries, rows, publish_range=publish_range)
+    return EntryRows(entries, rows)
 
 
 class TestMemoryRows(SourceContract):
@@ -109,8 +107,8 @@ class TestMemoryRows(SourceContract):
     def case(self) -> Case:
         return case_of(
             memory,
-            lambda rows, _: MemoryRows(TABLE, rows, silent=True),
-            lambda rows, _: MemoryRows(TABLE, rows, fails_at=COUNT // 2),
+            lambda rows: MemoryRows(TABLE, rows, silent=True),
+            lambda rows: MemoryRows(TABLE, rows, fails_at=COUNT // 2),
         )
 
 
@@ -120,9 +118,9 @@ class TestEntryRows(SourceContract):
     @pytest.fixture(params=[1, 4, 100])
     def case(self, request: pytest.FixtureRequest) -> Case:
         return case_of(
-            lambda rows, times: decoded(rows, times, each=request.param),
-            lambda rows, times: decoded(rows, times, silent=True),
-            lambda rows, times: decoded(rows, times, each=2, fails_at=COUNT // 2),
+            lambda rows: decoded(rows, each=request.param),
+            lambda rows: decoded(rows, silent=True),
+            lambda rows: decoded(rows, each=2, fails_at=COUNT // 2),
         )
 
 
@@ -135,9 +133,9 @@ class TestEntryRowsOfHiddenEntries(SourceContract):
     @pytest.fixture(params=[1, 4, 100])
     def case(self, request: pytest.FixtureRequest) -> Case:
         found = case_of(
-            lambda rows, times: decoded(rows, times, each=request.param, hidden=HIDDEN),
-            lambda rows, times: decoded(rows, times, silent=True),
-            lambda rows, times: decoded(rows, times, each=2, fails_at=COUNT // 2, hidden=HIDDEN),
+            lambda rows: decoded(rows, each=request.param, hidden=HIDDEN),
+            lambda rows: decoded(rows, silent=True),
+            lambda rows: decoded(rows, each=2, fails_at=COUNT // 2, hidden=HIDDEN),
         )
         return replace(found, rows=[row for row in ROWS if row["__entryId"] not in HIDDEN])
 
@@ -295,10 +293,10 @@ class Once(MemoryRows):
 class Narrow(MemoryRows):
     """Leaves out both ends of a publish range."""
 
-    def __init__(self, table: pa.Table, rows: RowFormat, times: PublishRange) -> None:
-        low, high = times
+    def __init__(self, table: pa.Table, rows: RowFormat) -> None:
+        low, high = rows.publish_range
         narrower = (None if low is None else low + 1, None if high is None else high - 1)
-        super().__init__(table, rows, narrower)
+        super().__init__(table, replace(rows, publish_range=narrower))
 
 
 class Unordered(MemoryRows):
@@ -308,7 +306,7 @@ class Unordered(MemoryRows):
 
 
 def spoiled(spoil: Spoil) -> Callable[..., RowSource]:
-    return lambda rows, times: Spoiled(spoil, TABLE, rows, times)
+    return lambda rows: Spoiled(spoil, TABLE, rows)
 
 
 @pytest.mark.parametrize(
@@ -324,16 +322,16 @@ def spoiled(spoil: Spoil) -> Callable[..., RowSource]:
         (spoiled(delivered_too_early), "what_was_delivered"),
         (spoiled(never_delivered), "what_was_delivered"),
         (spoiled(not_delivered_to_the_end), "what_was_delivered"),
-        (lambda rows, times: Unordered(TABLE, rows, times), "what_was_delivered"),
+        (lambda rows: Unordered(TABLE, rows), "what_was_delivered"),
         (spoiled(all_columns), "exactly_the_columns_that_are_asked_for"),
         (spoiled(own_types), "types_are_those_of_the_format"),
         (spoiled(an_empty_range_read), "an_empty_range_has_no_rows"),
-        (lambda rows, times: Once(TABLE, rows, times), "split_after_split"),
-        (lambda rows, times: Once(TABLE, rows, times), "a_read_that_is_given_up"),
-        (lambda rows, times: Narrow(TABLE, rows, times), "what_was_published_in_a_range_is_given"),
+        (lambda rows: Once(TABLE, rows), "split_after_split"),
+        (lambda rows: Once(TABLE, rows), "a_read_that_is_given_up"),
+        (lambda rows: Narrow(TABLE, rows), "what_was_published_in_a_range_is_given"),
         (spoiled(fails_after_a_row), "going_on_in_another_source_after_an_error"),
-        (lambda rows, times: Silent(TABLE, rows, times), "a_ledger_that_is_not_there"),
-        (lambda rows, times: Silent(TABLE, rows, times, silent=True), "nobody_answers"),
+        (lambda rows: Silent(TABLE, rows), "a_ledger_that_is_not_there"),
+        (lambda rows: Silent(TABLE, rows, silent=True), "nobody_answers"),
     ],
 )
 def test_a_broken_source_is_rejected(source: Callable[..., RowSource], seen: str) -> None:
@@ -342,8 +340,8 @@ def test_a_broken_source_is_rejected(source: Callable[..., RowSource], seen: str
         getattr(SourceContract(), f"test_{seen}")(case)
     sound = case_of(
         memory,
-        lambda rows, _: MemoryRows(TABLE, rows, silent=True),
-        lambda rows, _: MemoryRows(TABLE, rows, fails_at=COUNT // 2),
+        lambda rows: MemoryRows(TABLE, rows, silent=True),
+        lambda rows: MemoryRows(TABLE, rows, fails_at=COUNT // 2),
     )
     getattr(SourceContract(), f"test_{seen}")(sound)
 

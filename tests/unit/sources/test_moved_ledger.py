@@ -17,8 +17,8 @@ from reader.config import ReadConfig
 from reader.errors import NotFoundError
 from reader.model import LedgerIdentity, Partition, Split, Topic
 from reader.pulsar import PartitionLedgers
-from reader.sources.delta import MovedLedger
 from reader.sources.fallback import LedgerNow, Stage
+from reader.sources.moved_ledger import MovedLedger
 from reader.sources.rows import RowFormat
 from reader.sources.split_reader import SplitReader, ledger_now
 from reader.storage import Storage

@@ -18,9 +18,17 @@ from reader.plan.offloaded import ColdPart
 from reader.plan.plan import plan_snapshot
 from reader.plan.pruning import Predicate
 from reader.plan.publish_times import LearnedTimes
+from reader.plan.reads import (
+    CompactedRead,
+    CountRead,
+    EncryptedRead,
+    FilesRead,
+    SplitsRead,
+    plan_reads,
+)
 from reader.plan.snapshot import Ciphertext
 from reader.pulsar import CompactedLedger
-from spark_ext.datasource.tasks import Task, TaskFormat, read_task, tasks_of
+from spark_ext.datasource.tasks import TaskFormat, read_task
 from tests.unit.plan.values import segment, snapshot, time
 
 TAIL = replace(
@@ -49,14 +57,14 @@ def test_tasks_read_what_is_shown(
         learned=LEARNED,
         parallelism=parallelism,
     )
-    tasks = tasks_of(plan, parallelism)
-    read = [split for task in tasks for split in task.splits]
+    reads = plan_reads(plan, parallelism)
+    read = [split for one in reads if isinstance(one, SplitsRead) for split in one.splits]
     for one in plan.segments:
         mine = [split for split in read if split.ledger_id == one.segment.ledger_id]
         entries = [e for s in mine for e in range(s.first_entry, s.last_entry + 1)]
         assert entries == (list(range(one.segment.entries)) if one.read else [])
         assert {s.tier for s in mine} <= {one.segment.tier}
-    assert sum(task.rows for task in tasks) == plan.counted
+    assert sum(one.rows for one in reads if isinstance(one, CountRead)) == plan.counted
 
 
 def test_files_and_ciphertext() -> None:
@@ -70,11 +78,13 @@ def test_files_and_ciphertext() -> None:
     )
     made = replace(snapshot(), version=3, ciphertext=Ciphertext(3, (partition,)))
     plan = plan_snapshot(made, None, [time("<", 2)], cold=cold)
-    first, second, sealed = tasks_of(plan, directory="/t")
-    assert first.cold is not None and second.cold is not None
-    assert (first.cold.paths, second.cold.paths) == (("/t/a",), ("/t/b",))
-    assert first.cold.no_ciphertext
-    assert sealed == Task(ciphertext=partition, version=3)
+    a, b, _ = cold.files
+    assert plan_reads(plan) == (
+        FilesRead(plan.topic, 3, (a,), without_encrypted=True),
+        FilesRead(plan.topic, 3, (b,), without_encrypted=True),
+        EncryptedRead(partition, 3),
+    )
+    assert plan_reads(plan, file_bytes=1 << 62)[0] == FilesRead(plan.topic, 3, (a, b), True)
 
 
 def test_a_compacted_view_leaves_out_ciphertext_as_it_does_rows() -> None:
@@ -84,23 +94,23 @@ def test_a_compacted_view_leaves_out_ciphertext_as_it_does_rows() -> None:
     part = CompactedPart(partition, 7, 35, kept, Position(35, 4))
     made = replace(snapshot(), version=3, ciphertext=Ciphertext(3, (partition,)))
     cold = ColdPart((), (ColdFile("a", 1),))
-    first, *others = tasks_of(plan_snapshot(replace(made, compacted=(part,)), cold=cold))
-    assert first.compacted == part, "before all others: Pulsar may replace it at any time"
+    first, *others = plan_reads(plan_snapshot(replace(made, compacted=(part,)), cold=cold))
+    assert first == CompactedRead(part), "before all others: Pulsar may replace it at any time"
     most = (1 << 63) - 1
-    assert [one.within for one in others if one.ciphertext] == [
+    assert [one.within for one in others if isinstance(one, EncryptedRead)] == [
         (Position(0, 0), Position(6, most)),
         (Position(35, 0), Position(most, 0)),
     ]
     nothing = replace(made, compacted=(replace(part, first=35),))
-    [whole] = [one for one in tasks_of(plan_snapshot(nothing, cold=cold)) if one.ciphertext]
-    assert whole.within is None
+    reads = plan_reads(plan_snapshot(nothing, cold=cold))
+    assert [one.within for one in reads if isinstance(one, EncryptedRead)] == [None]
 
 
 def test_where_a_task_was() -> None:
     plan = plan_snapshot(snapshot(segment(7), segment(8)))
-    [task] = tasks_of(plan)
-    assert task.place["ledgers"] == [7, 8]
-    assert task.place["partition"] == segment().partition.full_name
+    [read] = plan_reads(plan)
+    assert read.place["ledgers"] == [7, 8]
+    assert read.place["partition"] == segment().partition.full_name
 
 
 def test_what_spark_does_not_need() -> None:
@@ -110,12 +120,12 @@ def test_what_spark_does_not_need() -> None:
     fewer = plan.restricted(hot=False, files={"b"})
     assert not fewer.splits
     assert [one.file.path for one in fewer.cold if one.read] == ["b"]
-    assert tasks_of(plan.restricted(hot=False, files=())) == []
+    assert plan_reads(plan.restricted(hot=False, files=())) == ()
 
 
 def test_a_table_that_was_deleted_in_between(tmp_path: Path) -> None:
     settings = ReadConfig.load({"storage": {"uri": str(tmp_path)}})
     form = TaskFormat.of(settings, snapshot(), StructType().add("__index", LongType()))
-    task = Task(ciphertext=segment().partition, version=3)
+    read = EncryptedRead(segment().partition, 3)
     with pytest.raises(NotFoundError, match="was deleted since the query was planned"):
-        list(read_task(form, task))
+        list(read_task(form, read))

@@ -26,9 +26,10 @@ from reader.closing import Closing
 from reader.config import PulsarConfig
 from reader.model import Partition, Position, Topic
 from reader.plan import make_plan, take_snapshot
+from reader.plan.reads import SplitsRead
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
-from reader.sources import RowFormat, read_splits
+from reader.sources import RowFormat, read_rows
 from reader.table import TopicTable
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer, stored
 from tests.unit.decode.entries import entry
@@ -190,7 +191,7 @@ class World(Closing):
         )
         return lambda: _rows(
             row
-            for batch in read_splits(self.clients, plan.splits, form)
+            for batch in read_rows(self.clients, SplitsRead(plan.splits), form)
             for row in batch.to_pylist()
         )
 

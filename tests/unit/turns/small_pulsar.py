@@ -19,10 +19,11 @@ from reader.clients import Clients
 from reader.errors import NotFoundError
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
 from reader.plan.plan import plan_snapshot
+from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar import AdminClient, LedgerInfo, PartitionLedgers
+from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
-from reader.sources.split_reader import read_splits
 from reader.table import TopicTable
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer, stored
 from tests.unit.decode.entries import metadata
@@ -294,7 +295,7 @@ class SmallPulsar:
                     found += batch.column("value").to_pylist()
             rows = RowFormat(snapshot.fields, snapshot.schemas, schema)
             splits = plan_snapshot(snapshot, columns=["value"]).splits
-            for batch in read_splits(clients, splits, rows):
+            for batch in read_rows(clients, SplitsRead(splits), rows):
                 found += batch.column("value").to_pylist()
         return [one.decode() for one in found]
 

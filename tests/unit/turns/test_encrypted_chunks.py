@@ -15,9 +15,9 @@ from offloader.turn import conversion_step
 from reader.clients import Clients
 from reader.decode import Decryption
 from reader.model import Topic
-from reader.plan import take_snapshot
+from reader.plan import EncryptedRead, take_snapshot
 from reader.sources import RowFormat
-from reader.sources.ciphertext import read_ciphertext
+from reader.sources.encrypted import read_encrypted
 from tests.unit.decode.entries import broker
 from tests.unit.decode.test_decryption import RSA, for_rsa, pem, sealed_entry
 from tests.unit.turns.pulsar_world import HOUR, NEVER, START, World, bare_error, chunk, kinds
@@ -82,6 +82,11 @@ def chunks_of(rows: Iterator[dict[str, Any]]) -> Found:
     return sorted(found, key=lambda one: (one[0], one[1] or ""))
 
 
+def encrypted(world: World) -> EncryptedRead:
+    """All encrypted entries of the newest version of the table."""
+    return EncryptedRead(world.partition, world.table().version)
+
+
 def decrypted(world: World, *names: str) -> Found:
     """What a query with these keys makes of the table's ciphertext, also by a walk too long."""
     snapshot = take_snapshot(world.clients, world.topic)
@@ -89,7 +94,8 @@ def decrypted(world: World, *names: str) -> Found:
     keys = Decryption({name: pem(RSA) for name in names}.get)
 
     def read() -> Found:
-        batches = read_ciphertext(world.table(), world.partition, form, keys)
+        with patch.object(world.clients, "decryption", lambda topic: keys):
+            batches = [*read_encrypted(world.clients, encrypted(world), form)]
         return chunks_of(row for batch in batches for row in batch.to_pylist())
 
     found = read()
@@ -261,6 +267,7 @@ def test_ciphertext_of_a_broker_of_another_time(world: World, tmp_path: Path) ->
     snapshot = take_snapshot(world.clients, world.topic)
     form = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
     keys = Decryption({"mine": pem(RSA)}.get)
-    [batch] = read_ciphertext(world.table(), world.partition, form, keys)
+    with patch.object(world.clients, "decryption", lambda topic: keys):
+        [batch] = read_encrypted(world.clients, encrypted(world), form)
     times = batch.column("__brokerPublishTime").cast(pa.int64()).to_pylist()
     assert (times, batch.column("__error").to_pylist()) == ([None], [None])

@@ -8,6 +8,7 @@ guaranteed of their rows. Hot segments are asked about as fragments too, which n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +19,7 @@ from reader.errors import ConfigurationError
 from reader.model import Segment
 from reader.model.columns import TIMESTAMP
 
-__all__ = ["both", "filter_columns", "guarantee", "matching", "may_match"]
+__all__ = ["RowFilter", "both", "guarantee", "may_match"]
 
 Limits = Mapping[str, tuple[int | None, int | None]]
 """By column the least and the greatest value (times: µs), None where unknown."""
@@ -31,21 +32,34 @@ def both(one: pc.Expression | None, other: pc.Expression | None) -> pc.Expressio
     return one & other
 
 
-def filter_columns(where: pc.Expression, columns: pa.Schema) -> list[str]:
-    """Those that the filter uses. Raises ConfigurationError for one that cannot be applied."""
-    if "FieldPath(" in str(where):
-        # A number means another column in each tier's batches.
-        raise ConfigurationError(
-            "the filter names a column by its number", hint='by name: pyarrow.compute.field("id")'
-        )
-    try:
-        columns.empty_table().filter(where)
-    except (pa.ArrowException, TypeError) as error:
-        raise ConfigurationError(
-            f"the filter cannot be applied: {' '.join(str(error).split())[:300]}",
-            hint="a pyarrow.compute.Expression that is true or false, over the topic's columns",
-        ) from error
-    return [name for name in columns.names if not _binds(where, columns, without=name)]
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """A filter and the columns that it uses."""
+
+    expression: pc.Expression
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, expression: pc.Expression, columns: pa.Schema) -> RowFilter:
+        """Return the filter of rows with ``columns``.
+
+        Raises ConfigurationError for an expression that cannot be applied to them.
+        """
+        if "FieldPath(" in str(expression):
+            # A number means another column in each tier's batches.
+            raise ConfigurationError(
+                "the filter names a column by its number",
+                hint='by name: pyarrow.compute.field("id")',
+            )
+        try:
+            columns.empty_table().filter(expression)
+        except (pa.ArrowException, TypeError) as error:
+            raise ConfigurationError(
+                f"the filter cannot be applied: {' '.join(str(error).split())[:300]}",
+                hint="a pyarrow.compute.Expression that is true or false, over the topic's columns",
+            ) from error
+        used = [name for name in columns.names if not _binds(expression, columns, without=name)]
+        return cls(expression, tuple(used or ["__partition"]))  # rows without columns match nothing
 
 
 def _binds(where: pc.Expression, columns: pa.Schema, *, without: str) -> bool:
@@ -55,25 +69,6 @@ def _binds(where: pc.Expression, columns: pa.Schema, *, without: str) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
-def matching(batch: pa.RecordBatch, where: pc.Expression) -> pa.RecordBatch:
-    """The rows for which ``where`` is true, filtered in the caller's thread.
-
-    ``batch.filter`` uses Arrow's threads, which may drop the rows last, a moment after it returned.
-    Decoded rows lie in memory of Python's, and the interpreter may have begun to end: the process
-    aborts (apache/arrow issue 49942).
-    """
-    import pyarrow.acero as acero  # not where nothing is filtered
-
-    steps = [
-        acero.Declaration(
-            "table_source", acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
-        ),
-        acero.Declaration("filter", acero.FilterNodeOptions(where)),
-    ]
-    found = acero.Declaration.from_sequence(steps).to_table(use_threads=False)
-    return found.combine_chunks().to_batches()[0] if found.num_rows else batch.slice(0, 0)
 
 
 def guarantee(limits: Limits) -> pc.Expression:

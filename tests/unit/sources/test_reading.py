@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -11,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from reader.scan.row_filter import matching
-from reader.scan.row_scan import RowScan
+from reader.plan import CompactedRead, RowFilter
+from reader.sources import RowFormat, reading
+from reader.sources.reading import matching, read_rows
 
 _WHERE = pc.field("value") > 2
 
@@ -36,7 +38,7 @@ def test_rows_are_in_one_piece_and_in_order() -> None:
     np.testing.assert_array_equal(found.column("value").to_numpy(), np.delete(values, 7))
 
 
-def test_no_thread_of_arrows_drops_the_rows() -> None:
+def test_no_thread_of_arrows_drops_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that asked for the interpreter's lock, as the interpreter ends, aborts the process."""
     dropped: Counter[int] = Counter()
 
@@ -45,9 +47,14 @@ def test_no_thread_of_arrows_drops_the_rows() -> None:
             dropped[threading.get_ident()] += 1
 
     columns = pa.schema([("value", pa.int64())])
-    scan = RowScan(cast(Any, None), columns, columns, _WHERE)
+    rows, where = RowFormat(columns, (), columns), RowFilter(_WHERE, ("value",))
+    read = CompactedRead(cast(Any, None))
+
+    def one_batch(*_: Any) -> Iterator[pa.RecordBatch]:
+        yield _batch(np.arange(5).view(Values))
+
+    monkeypatch.setattr(reading, "read_compacted", one_batch)
     for _ in range(3000):  # with ``batch.filter`` some 40 are dropped elsewhere
-        batch = _batch(np.arange(5).view(Values))
-        assert [one.num_rows for one in scan._matching([batch])] == [2]  # noqa: SLF001
-        del batch
+        found = read_rows(cast(Any, None), read, rows, where)
+        assert [one.num_rows for one in found] == [2]
     assert {*dropped} == {threading.get_ident()}

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from reader.decode import (
     Chunk,
-    Decryption,
     Transactions,
     chunk_headers,
     opened_part,
@@ -28,12 +27,13 @@ from reader.errors import NotFoundError
 from reader.model import EntryBlock, Partition, Position, TransactionId
 from reader.model.columns import TIMESTAMP, rows_between
 from reader.model.row_kinds import RowKind, is_kind
-from reader.sources.base import PublishRange
+from reader.plan import EncryptedRead
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
+from reader.sources.source_clients import SourceClients
 from reader.table import TopicTable
 
-__all__ = ["read_ciphertext"]
+__all__ = ["read_encrypted"]
 
 _PUBLISHED = "__brokerPublishTime"
 _COLUMNS = (
@@ -49,23 +49,21 @@ _BATCH_ROWS = 64
 _END = Position((1 << 63) - 1, 0)
 
 
-def read_ciphertext(
-    table: TopicTable,
-    partition: Partition,
-    rows: RowFormat,
-    decryption: Decryption | None,
-    *,
-    within: tuple[Position, Position] | None = None,
-    publish_range: PublishRange = (None, None),
-    given_up_to: Position | None = None,
+def read_encrypted(
+    clients: SourceClients, read: EncryptedRead, rows: RowFormat
 ) -> Iterator[pa.RecordBatch]:
-    """The partition's encrypted entries as decrypted rows; what no key opens as it is stored.
+    """Yield a partition's encrypted entries as decrypted rows; what no key opens as it is stored.
 
-    ``within``: only those from a position to another (inclusive). ``publish_range`` (µs, inclusive)
-    drops entries early. ``given_up_to``: of the messages that nobody waits for any more, those that
-    begin up to there (None: all) are rescued rows. Rows are in the order of the log within a batch
-    only. Raises NotFoundError where an entry has left the table of which a message needs a chunk.
+    Messages that were given up are rescued rows. Rows are in the order of the log within a batch
+    only. Raises NotFoundError if the table, or an entry with a chunk of a message, is gone.
     """
+    partition, within = read.partition, read.within
+    table = read.table or TopicTable.open(clients.storage, partition.topic, read.version)
+    if table is None:
+        raise NotFoundError(
+            f"the table of {partition.topic} was deleted since the query was planned"
+        )
+    decryption = clients.decryption(partition.topic)
     where = rows_between(partition.index, *(within or (None, None)))
     stored = _StoredEntries(table, partition)
     lookback = Lookback(stored, partition, end=_END, decryption=decryption)
@@ -77,7 +75,6 @@ def read_ciphertext(
         decoder = builder.entry_decoder(
             lookback.before(Position(block.ledger_id, int(block.entry_ids[0]))),
             decryption=decryption,
-            publish_range=publish_range,
             rescue_incomplete=rescue_incomplete,
         )
         for messages in decoder.decode(block):
@@ -88,7 +85,7 @@ def read_ciphertext(
         for block in _blocks(found):
             yield from decoded(block)
     if has_chunks:
-        for last in _given_up(table, partition, lookback, given_up_to or _END):
+        for last in _given_up(table, partition, lookback, read.given_up_to or _END):
             if within is None or within[0] <= Position(last.ledger, last.entry) <= within[1]:
                 for block in _blocks(stored.rows_at(last.ledger, [last.entry])):
                     yield from decoded(block, rescue_incomplete=True)

@@ -1,66 +1,25 @@
-"""Rows out of a topic's table.
-
-``MovedLedger`` is for a ledger that has left BookKeeper since the snapshot. ``read_cold`` reads
-a version's Parquet files in Python, for ``format("pulsar")``, which must give all tiers by itself;
-the catalog never comes here: its cold half is Spark's own Delta scan, which is several times
-faster.
-"""
+"""Rows of a ledger that has left BookKeeper since the snapshot, out of the newest table."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from reader.decode import Decryption
-from reader.errors import NotFoundError, UnavailableError
+from reader.errors import NotFoundError
 from reader.model import BEFORE_ALL, Position, Split
 from reader.model.columns import TIMESTAMP
-from reader.model.row_kinds import KIND_COLUMN, RowKind, is_kind, is_not_kind
-from reader.sources.base import Delivered, PublishRange, RowSource, Step
-from reader.sources.ciphertext import read_ciphertext
+from reader.model.row_kinds import RowKind, is_kind, is_not_kind
+from reader.plan import EncryptedRead
+from reader.sources.base import Delivered, RowSource, Step
+from reader.sources.encrypted import read_encrypted
 from reader.sources.rows import RowFormat, conform
 from reader.sources.source_clients import SourceClients
-from reader.storage import Storage
 from reader.table import OffloadedLedger, TopicTable, records_upto
 
-__all__ = ["ColdFiles", "MovedLedger", "read_cold"]
-
-_BATCH_ROWS = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class ColdFiles:
-    """Parquet files of one task, as paths in the storage's filesystem.
-
-    ``no_ciphertext``: leave out the rows of encrypted entries, which another task decrypts.
-    """
-
-    paths: tuple[str, ...]
-    no_ciphertext: bool = False
-
-
-def read_cold(storage: Storage, files: ColdFiles, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The files' rows with exactly ``columns``: those that a file lacks are NULL."""
-    filesystem = storage.filesystem()[0]
-    for path in files.paths:
-        try:
-            with pq.ParquetFile(path, filesystem=filesystem) as file:
-                wanted = {*columns.names, *([KIND_COLUMN] if files.no_ciphertext else ())}
-                have = [name for name in file.schema_arrow.names if name in wanted]
-                for batch in file.iter_batches(_BATCH_ROWS, columns=have):
-                    if files.no_ciphertext:
-                        batch = batch.filter(is_not_kind(RowKind.ENCRYPTED))
-                    yield conform(batch, columns)
-        except FileNotFoundError as error:
-            raise NotFoundError(
-                f"the table's file {path} is gone", hint="vacuumed since: make the query anew"
-            ) from error
-        except OSError as error:
-            raise UnavailableError(f"cannot read {path}: {error}") from error
+__all__ = ["MovedLedger"]
 
 
 class MovedLedger(RowSource):
@@ -76,12 +35,10 @@ class MovedLedger(RowSource):
         clients: SourceClients,
         rows: RowFormat,
         *,
-        publish_range: PublishRange = (None, None),
         decryption: Decryption | None = None,
     ) -> None:
         self._clients = clients
         self._rows = rows
-        self._range = publish_range
         self._decryption = decryption
 
     def read(self, split: Split, first: int) -> Generator[Step]:
@@ -133,7 +90,7 @@ class MovedLedger(RowSource):
         if given_up:
             where &= is_not_kind(RowKind.INCOMPLETE)
         decryption = self._decryption if table.has_ciphertext else None
-        low, high = self._range
+        low, high = self._rows.publish_range
         if low is not None:
             where &= pc.field("__publishTime") >= pa.scalar(low, TIMESTAMP)
         if high is not None:
@@ -143,15 +100,9 @@ class MovedLedger(RowSource):
         for batch in table.batches(self._rows.columns.names, where):
             yield conform(batch, self._rows.columns)
         if decryption is not None:
-            yield from read_ciphertext(
-                table,
-                partition,
-                self._rows,
-                decryption,
-                within=(Position(ledger_id, first), Position(ledger_id, split.last_entry)),
-                publish_range=self._range,
-                given_up_to=BEFORE_ALL,
-            )
+            entries = Position(ledger_id, first), Position(ledger_id, split.last_entry)
+            read = EncryptedRead(partition, table.version, entries, BEFORE_ALL, table)
+            yield from read_encrypted(self._clients, read, self._rows)
         yield Delivered(split.last_entry)
 
 

@@ -1,0 +1,104 @@
+"""The one executor of reads: a read, as a plan has it, to Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reader.decode import ChunkMemory
+from reader.model.columns import METADATA
+from reader.plan import (
+    CompactedRead,
+    CountRead,
+    EncryptedRead,
+    FilesRead,
+    Read,
+    RowFilter,
+    SplitsRead,
+)
+from reader.sources.compacted import read_compacted
+from reader.sources.encrypted import read_encrypted
+from reader.sources.files import read_files
+from reader.sources.rows import RowFormat, bare_rows
+from reader.sources.source_clients import SourceClients
+from reader.sources.split_reader import read_splits
+
+__all__ = ["matching", "read_rows"]
+
+
+def read_rows(
+    clients: SourceClients,
+    read: Read,
+    rows: RowFormat,
+    where: RowFilter | None = None,
+    *,
+    chunks: ChunkMemory | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one read as batches of exactly ``rows.columns``; none is empty.
+
+    where: only rows that match it. chunks: collects how much of each chunked message was read, by
+    uuid. Splits give their rows in the order of the log, other reads in no order.
+
+    Raises what reading raises (``reader.sources.base.RowSource.read``), and NotFoundError if a file
+    or an entry of the table's version is gone.
+    """
+    if isinstance(read, CountRead):
+        yield bare_rows(read.rows)
+        return
+    if isinstance(read, FilesRead):  # pyarrow filters them, row group by row group
+        yield from read_files(clients.storage, read, rows, where)
+        return
+    wanted = rows if where is None else replace(rows, columns=_with_filter(rows, where))
+    for batch in _read(clients, read, wanted, chunks):
+        if where is not None:
+            batch = matching(batch, where.expression)
+        if batch.num_rows:
+            yield _selected(batch, rows.columns)
+
+
+def _read(
+    clients: SourceClients, read: Read, rows: RowFormat, chunks: ChunkMemory | None
+) -> Iterator[pa.RecordBatch]:
+    match read:
+        case SplitsRead():
+            return read_splits(clients, read, rows, chunks=chunks)
+        case EncryptedRead():
+            return read_encrypted(clients, read, rows)
+        case CompactedRead():
+            return read_compacted(clients, read.part, rows)
+    raise AssertionError(f"no source reads {read}")
+
+
+def _with_filter(rows: RowFormat, where: RowFilter) -> pa.Schema:
+    """Return the wanted columns and those that only the filter uses."""
+    more = [name for name in where.columns if name not in rows.columns.names]
+    there = {field.name: field for field in (*METADATA, *rows.fields)}
+    return pa.schema([*rows.columns, *(there[name] for name in more)])
+
+
+def _selected(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    if batch.num_columns == len(columns):
+        return batch
+    return batch.select(columns.names) if columns.names else bare_rows(batch.num_rows)
+
+
+def matching(batch: pa.RecordBatch, where: pc.Expression) -> pa.RecordBatch:
+    """Return the rows for which ``where`` is true, filtered in the caller's thread.
+
+    ``batch.filter`` uses Arrow's threads, which may drop the rows last, a moment after it returned.
+    Decoded rows lie in memory of Python's, and the interpreter may have begun to end: the process
+    aborts (apache/arrow issue 49942).
+    """
+    import pyarrow.acero as acero  # not where nothing is filtered
+
+    steps = [
+        acero.Declaration(
+            "table_source", acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
+        ),
+        acero.Declaration("filter", acero.FilterNodeOptions(where)),
+    ]
+    found = acero.Declaration.from_sequence(steps).to_table(use_threads=False)
+    return found.combine_chunks().to_batches()[0] if found.num_rows else batch.slice(0, 0)
