@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reader.model.row_kinds import KIND_COLUMN, KIND_RANKS
+from reader.model.row_kinds import KIND_COLUMN
 from reader.plan import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal
 
 __all__ = ["parse_filters", "parse_predicates"]
@@ -59,17 +59,12 @@ def _predicate(
         return None
     names = column.get("column", [])
     if names == [KIND_COLUMN] and types is _FILE_TYPES:
-        literals = [_rank(one) for one in literals]
+        types = {"string"}
     usable = all(one.get("type") in types for one in literals)
     values = tuple(one.get("value") for one in literals)
     if op == "<>" or len(names) != 1 or not usable or any(value is None for value in values):
         return None
     return Predicate(names[0], "=" if op == "<=>" else op, values)
-
-
-def _rank(literal: dict[str, Any]) -> dict[str, Any]:
-    """Return a kind of rows as the number by which files are pruned; None is not used."""
-    return {"type": "long", "value": KIND_RANKS.get(literal.get("value") or "")}
 
 
 # -- whole filters ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
     completeness    refuses what would be fewer rows than there are
     data_loss       messages that were lost before they were offloaded
     history         whether Pulsar's ledgers and the table's are of one history
+    filters         Filter: filters of rows as values
     plan            Plan, make_plan: each segment's tier, why, whether and what is read of it
     reads           Read: what a plan reads, as values that reader.sources executes
     row_filter      RowFilter: what an Arrow filter uses, and what can have no row that matches it
@@ -22,16 +23,7 @@ Nothing here reads a row for its own sake: that is ``reader.sources``'s. Imports
 
 from __future__ import annotations
 
-from reader.plan.cold_files import (
-    AllOf,
-    AnyOf,
-    ColdFile,
-    Filter,
-    NullTest,
-    Unequal,
-    files_to_read,
-    table_files,
-)
+from reader.plan.cold_files import ColdFile, files_to_read, table_files
 from reader.plan.completeness import (
     CompactedPart,
     compacted_parts,
@@ -49,6 +41,16 @@ from reader.plan.data_loss import (
     new_losses,
     recorded_losses,
 )
+from reader.plan.filters import (
+    AllOf,
+    AnyOf,
+    Filter,
+    NullTest,
+    Predicate,
+    Unequal,
+    behind,
+    between,
+)
 from reader.plan.history import (
     HistoryChecks,
     check_same_topic,
@@ -58,7 +60,7 @@ from reader.plan.history import (
 )
 from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
 from reader.plan.plan import TASK_BYTES, Plan, make_plan, narrow_plan, plan_snapshot
-from reader.plan.pruning import Predicate, publish_range
+from reader.plan.pruning import publish_range
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.reads import (
     CompactedRead,
@@ -110,6 +112,8 @@ __all__ = [
     "Snapshot",
     "SplitsRead",
     "Unequal",
+    "behind",
+    "between",
     "both",
     "check_same_topic",
     "compacted_parts",

@@ -26,17 +26,13 @@ import pyarrow.compute as pc
 from reader.model import Position
 from reader.model.columns import TIMESTAMP
 from reader.model.row_kinds import KIND_COLUMN, KIND_RANKS
-from reader.plan.pruning import Predicate, may_match, outside, publish_range
+from reader.plan.filters import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal
+from reader.plan.pruning import may_match, outside, publish_range
 from reader.table import TopicTable
 
 __all__ = [
-    "AllOf",
-    "AnyOf",
     "ColdFile",
-    "Filter",
-    "NullTest",
     "PlannedFile",
-    "Unequal",
     "files_to_read",
     "plan_files",
     "table_files",
@@ -153,40 +149,6 @@ def _in_range(file: ColdFile, start: Mapping[int, Position], end: Mapping[int, P
 # -- filters of any columns ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NullTest:
-    """``column IS NULL`` (``null``), or IS NOT NULL."""
-
-    column: str
-    null: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Unequal:
-    """``column <> value``, in the unit of a ``Predicate``'s values."""
-
-    column: str
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class AllOf:
-    """Filters that have to be true together; true without any."""
-
-    filters: tuple[Filter, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """Filters of which one has to be true; false without any."""
-
-    filters: tuple[Filter, ...]
-
-
-Filter = Predicate | NullTest | Unequal | AllOf | AnyOf
-"""Rows for which it is true; those for which it is NULL do not match, as in SQL."""
-
-
 def files_to_read(files: pa.Table, filters: Sequence[Filter]) -> _Mask:
     """For each file, whether a row of it may match all filters.
 
@@ -209,15 +171,19 @@ class _Statistics:
             case NullTest(column, null):
                 found: _Mask = self._has_nulls(column) if null else ~self._all_null(column)
             case Unequal(column, value):
-                same = (self._least(column) == value) & (self._greatest(column) == value)
+                number = _number(column, value)
+                if number is None:
+                    return self._all(True)
+                same = (self._least(column) == number) & (self._greatest(column) == number)
                 found = ~same & ~self._all_null(column)
             case _:
                 found = self._in_range(one) & ~self._all_null(one.column)
         return found
 
     def _in_range(self, one: Predicate) -> _Mask:
-        values = sorted(value for value in one.values if value is not None)
-        if not values:
+        numbers = [_number(one.column, value) for value in one.values]
+        values = sorted(number for number in numbers if number is not None)
+        if not values or len(values) < len(numbers):
             return self._all(True)
         low, high = self._least(one.column), self._greatest(one.column)
         match one.op:
@@ -293,3 +259,10 @@ class _Statistics:
 
     def _all(self, value: bool) -> _Mask:
         return np.full(self._count, value, dtype=np.bool_)
+
+
+def _number(column: str, value: int | str) -> int | None:
+    """Return a value by which files can be compared, or None if its column has no such order."""
+    if isinstance(value, int):
+        return value
+    return KIND_RANKS.get(value) if column == KIND_COLUMN else None

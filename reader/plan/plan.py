@@ -13,8 +13,9 @@ from datetime import timedelta
 from reader.model import Position, Segment, Split, Topic
 from reader.model.reasons import Pruned, PruneReason
 from reader.plan.cold_files import PlannedFile, plan_files, table_files
+from reader.plan.filters import Predicate
 from reader.plan.offloaded import ColdPart, cold_part
-from reader.plan.pruning import Predicate, prune_reason
+from reader.plan.pruning import prune_reason
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import PlanningClients, Snapshot, pinned_table
 from reader.plan.splitting import EntryRange, cut_ranges

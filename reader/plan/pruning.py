@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from reader.model import Segment
 from reader.model.reasons import Pruned, PruneReason
+from reader.plan.filters import Predicate
 from reader.plan.publish_times import LearnedTimes
 
-__all__ = ["Predicate", "may_match", "outside", "prune_reason", "publish_range"]
-
-
-@dataclass(frozen=True, slots=True)
-class Predicate:
-    """One conjunct of a filter, for pruning only: Spark evaluates all of them again.
-
-    ``op``: one of = < <= > >= in. ``values``: one value (several for "in"); times as µs,
-    kinds of rows as ``KIND_RANKS``.
-    """
-
-    column: str
-    op: str
-    values: tuple[Any, ...]
+__all__ = ["may_match", "outside", "prune_reason", "publish_range"]
 
 
 def publish_range(predicates: Sequence[Predicate]) -> tuple[int | None, int | None]:

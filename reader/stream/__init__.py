@@ -21,7 +21,7 @@ from __future__ import annotations
 from reader.stream.offsets import PartitionOffset, StreamOffset
 from reader.stream.stream_options import StreamOptions
 from reader.stream.tails import Tails
-from reader.stream.topic_batch import TopicBatch, position_filter
+from reader.stream.topic_batch import TopicBatch
 from reader.stream.topic_stream import TopicStream
 
 __all__ = [
@@ -31,5 +31,4 @@ __all__ = [
     "Tails",
     "TopicBatch",
     "TopicStream",
-    "position_filter",
 ]

@@ -19,12 +19,19 @@ from reader.model import Partition, Position, Tier
 from reader.model.columns import FIRST_CHUNK
 from reader.model.row_kinds import KIND_COLUMN, RowKind
 from reader.plan import (
+    AllOf,
+    AnyOf,
     ColdFile,
     EncryptedRead,
+    Filter,
+    NullTest,
     Plan,
     Predicate,
     Read,
     Snapshot,
+    Unequal,
+    behind,
+    between,
     make_plan,
     narrow_plan,
     plan_reads,
@@ -32,7 +39,7 @@ from reader.plan import (
 )
 from reader.stream.offsets import PartitionOffset
 
-__all__ = ["TopicBatch", "position_filter"]
+__all__ = ["TopicBatch"]
 
 _Range = tuple[Position, Position]
 
@@ -152,27 +159,45 @@ class TopicBatch:
             )
         )
 
-    def late_filter(self, began: Mapping[Partition, PartitionOffset]) -> str:
-        """As Spark's SQL: the rows of rule 2, behind where the stream ``began``."""
-        nowhere = PartitionOffset()
-        parts = [
-            f"({position_filter({one.index: (_after(began.get(one, nowhere).at), since.at)})}"
-            f" AND {_IS_GIVEN_UP}"
-            f" AND {_begins_behind(since.given_up)}"
-            f" AND NOT {_begins_behind(self.end[one].given_up)})"
-            for one, since in sorted(self._late.items())
-        ]
-        return " OR ".join(parts) or "false"
+    @property
+    def inside(self) -> Filter:
+        """The filter for the rows at the batch's places."""
+        ranges = sorted(self.ranges.items())
+        return AnyOf(tuple(between(index, *each) for index, each in ranges))
 
-    def unless_given_up_later(self) -> str:
-        """As Spark's SQL, a filter for rule 1; "" where the table has nothing that it drops."""
+    def late_filter(self, began: Mapping[Partition, PartitionOffset]) -> Filter:
+        """Return the filter for rule 2: rows behind where the stream ``began``."""
+        nowhere = PartitionOffset()
+        return AnyOf(
+            tuple(
+                AllOf(
+                    (
+                        between(one.index, _after(began.get(one, nowhere).at), since.at),
+                        _GIVEN_UP,
+                        behind(FIRST_CHUNK, since.given_up),
+                        _not_behind(self.end[one].given_up),
+                    )
+                )
+                for one, since in sorted(self._late.items())
+            )
+        )
+
+    def unless_given_up_later(self) -> Filter | None:
+        """Return the filter for rule 1, or None if the table has nothing that it drops."""
         table = self.snapshot.table
-        later = [
-            f"(__partition = {one.index} AND {_begins_behind(to.given_up)})"
+        later = {
+            one: to
             for one, to in sorted(self.end.items())
             if table is not None and (table.given_up(one) or to.given_up) > to.given_up
+        }
+        if not later:
+            return None
+        kept: list[Filter] = [
+            AnyOf((Unequal("__partition", one.index), _not_behind(to.given_up)))
+            for one, to in later.items()
         ]
-        return f"coalesce(NOT ({_IS_GIVEN_UP} AND ({' OR '.join(later)})), true)" if later else ""
+        other_kinds = NullTest(KIND_COLUMN, True), Unequal(KIND_COLUMN, RowKind.INCOMPLETE.value)
+        return AnyOf((*other_kinds, AllOf(tuple(kept))))
 
 
 def _ranges(
@@ -189,23 +214,11 @@ def _after(at: Position) -> Position:
     return Position(at.ledger, at.entry + 1)
 
 
-_IS_GIVEN_UP = f"{KIND_COLUMN} = '{RowKind.INCOMPLETE}'"
+_GIVEN_UP = Predicate(KIND_COLUMN, "=", (RowKind.INCOMPLETE.value,))
 
 
-def _begins_behind(at: Position) -> str:
-    """Return the SQL condition that a row's first chunk lies behind a position."""
+def _not_behind(at: Position) -> Filter:
+    """Return the filter for rows whose first chunk lies at a position or before."""
     ledger, entry = FIRST_CHUNK
-    return f"({ledger} > {at.ledger} OR ({ledger} = {at.ledger} AND {entry} > {at.entry}))"
-
-
-def position_filter(ranges: Mapping[int, _Range]) -> str:
-    """As Spark's SQL: the rows from a first to a last position (inclusive) of partitions."""
-    ledger, entry = "__ledgerId", "__entryId"
-    parts = [
-        f"(__partition = {index}"
-        f" AND ({ledger} > {low.ledger} OR ({ledger} = {low.ledger} AND {entry} >= {low.entry}))"
-        f" AND ({ledger} < {high.ledger}"
-        f" OR ({ledger} = {high.ledger} AND {entry} <= {high.entry})))"
-        for index, (low, high) in sorted(ranges.items())
-    ]
-    return " OR ".join(parts) or "false"
+    same = Predicate(ledger, "=", (at.ledger,)), Predicate(entry, "<=", (at.entry,))
+    return AnyOf((Predicate(ledger, "<", (at.ledger,)), AllOf(same)))

@@ -15,18 +15,18 @@ from typing import Any
 
 from reader.clients import Clients
 from reader.model import Tier
-from reader.model.row_kinds import NOT_ENCRYPTED_SQL
+from reader.model.row_kinds import KIND_COLUMN, RowKind
+from reader.plan import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal
 from reader.stream import (
     StreamOffset,
     StreamOptions,
     Tails,
     TopicBatch,
     TopicStream,
-    position_filter,
 )
 from spark_ext.catalog.cold_tables import ColdTables
 from spark_ext.catalog.column_changes import require_columns
-from spark_ext.ddl import columns_ddl, string_literal
+from spark_ext.ddl import columns_ddl, filter_sql
 
 __all__ = ["Streams"]
 
@@ -81,9 +81,9 @@ class Streams:
         stream = self._stream(query)
         parts = {"whole": 0, "cut": 0, "late": 0}
         hot: dict[str, int] = {}
-        wheres: list[str] = []
-        late: list[str] = []
-        known: list[str] = []
+        wheres: list[Filter] = []
+        late: list[Filter] = []
+        known: list[Filter] = []
         encrypted = False
         token, batches = stream.plan(*_range(start, end))
         for one in batches:
@@ -95,9 +95,10 @@ class Streams:
                         1, file.file.bytes
                     )
             parts["late"] += sum(max(1, file.bytes) for file in one.late_files())
-            wheres.append(_of_topic(one, position_filter(one.ranges)))
+            wheres.append(_of_topic(one, one.inside))
             late.append(_of_topic(one, one.late_filter(StreamOffset.from_json(began).partitions)))
-            known += [_if_of_topic(one, where)] if (where := one.unless_given_up_later()) else []
+            if (kept := one.unless_given_up_later()) is not None:
+                known.append(AnyOf((_of_another_topic(one), kept)))
             sealed = one.snapshot.ciphertext
             decrypts = sealed is not None and any(map(one.has_cold_rows_of, sealed.partitions))
             encrypted |= sealed is not None
@@ -106,17 +107,17 @@ class Streams:
             if decrypts:
                 hot.setdefault(Tier.PARQUET, 0)
         # Hot tasks decrypt what the files have as ciphertext.
-        known += [NOT_ENCRYPTED_SQL] if encrypted else []
-        filters = {
-            "whole": " AND ".join(known),
-            "cut": " AND ".join([f"({' OR '.join(wheres)})", *known]),
-            "late": " OR ".join(late),
+        known += [_NOT_ENCRYPTED] if encrypted else []
+        filters: dict[str, Filter] = {
+            "whole": AllOf(tuple(known)),
+            "cut": AllOf((AnyOf(tuple(wheres)), *known)),
+            "late": AnyOf(tuple(late)),
         }
         return {
             "name": stream.name,
             "snapshots": token,
             "files": [
-                {"part": part, "bytes": size, "where": filters[part]}
+                {"part": part, "bytes": size, "where": filter_sql(filters[part])}
                 for part, size in parts.items()
                 if size
             ],
@@ -209,12 +210,15 @@ def _range(start: str, end: str) -> tuple[StreamOffset, StreamOffset]:
     return StreamOffset.from_json(start), StreamOffset.from_json(end)
 
 
-def _of_topic(batch: TopicBatch, where: str) -> str:
-    return f"(__topic = {string_literal(batch.snapshot.topic.full_name)} AND ({where}))"
+def _of_topic(batch: TopicBatch, where: Filter) -> Filter:
+    return AllOf((Predicate("__topic", "=", (batch.snapshot.topic.full_name,)), where))
 
 
-def _if_of_topic(batch: TopicBatch, where: str) -> str:
-    return f"(__topic <> {string_literal(batch.snapshot.topic.full_name)} OR {where})"
+def _of_another_topic(batch: TopicBatch) -> Filter:
+    return Unequal("__topic", batch.snapshot.topic.full_name)
+
+
+_NOT_ENCRYPTED = AnyOf((NullTest(KIND_COLUMN, True), Unequal(KIND_COLUMN, RowKind.ENCRYPTED.value)))
 
 
 def _together(answers: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import DataFrame
 
 from reader.model.reasons import Pruned
+from reader.plan.filters import Predicate
 from reader.plan.plan import Plan
-from reader.plan.pruning import Predicate
 from reader.plan.reads import SplitsRead
 from spark_ext import PulsarLake
 from tests.spark.conftest import COLD, Orders

@@ -98,6 +98,26 @@ def test_a_publish_time_may_be_as_much_later() -> None:
         assert [one.read for one in plan_files([file], wanted, {}, {})] == [read]
 
 
+def test_kinds_of_rows() -> None:
+    """Their texts are exact in the log, and no other text is."""
+    files = pa.table(
+        {
+            "num_records": [9, 9, 9, 9],
+            "null_count.__kind": [0, 0, 0, None],
+            "min.__kind": ["message", "encrypted", "encrypted", None],
+            "max.__kind": ["message", "message", "encrypted", None],
+        }
+    )
+    for one, left in (
+        (Predicate("__kind", "=", ("encrypted",)), "nyyy"),
+        (Predicate("__kind", "in", ("message", "damaged")), "yyny"),
+        (Unequal("__kind", "encrypted"), "yyny"),
+        (Predicate("__kind", "=", ("no kind",)), "yyyy"),
+        (Predicate("__kind", "<", ("f",)), "yyyy"),
+    ):
+        assert "".join("ny"[kept] for kept in files_to_read(files, [one]).tolist()) == left
+
+
 def test_days() -> None:
     day = pa.date32()
     files = pa.table({"min.d": pa.array([5], day), "max.d": pa.array([7], day)})

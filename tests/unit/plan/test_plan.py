@@ -15,9 +15,9 @@ from reader.config import ReadConfig
 from reader.model import Position, Segment, SegmentState, Tier
 from reader.model.reasons import Pruned, Reason, TierReason
 from reader.plan.cold_files import ColdFile
+from reader.plan.filters import Predicate
 from reader.plan.offloaded import ColdPart
 from reader.plan.plan import Plan, PlannedSegment, make_plan, plan_snapshot
-from reader.plan.pruning import Predicate
 from reader.plan.publish_times import LearnedTimes
 from reader.plan.snapshot import Ciphertext, Snapshot
 from reader.table import TopicTable

@@ -10,7 +10,8 @@ import pytest
 from reader.model import Position
 from reader.model.reasons import Pruned
 from reader.plan.cold_files import ColdFile, plan_files
-from reader.plan.pruning import Predicate, prune_reason, publish_range
+from reader.plan.filters import Predicate
+from reader.plan.pruning import prune_reason, publish_range
 from reader.plan.publish_times import LearnedTimes
 from tests.unit.plan.values import segment, time
 

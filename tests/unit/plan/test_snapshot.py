@@ -19,8 +19,8 @@ from reader.errors import ConfigurationError, NotFoundError, UnsupportedError
 from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA
 from reader.model.reasons import Reason, TierReason
+from reader.plan.filters import Predicate
 from reader.plan.plan import Plan, make_plan
-from reader.plan.pruning import Predicate
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from reader.model import LedgerIdentity, LedgerMetadata, Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
-from reader.plan.pruning import Predicate
+from reader.plan.filters import Predicate
 from reader.plan.snapshot import Snapshot
 
 __all__ = ["LEDGER", "TOPIC", "segment", "snapshot", "time"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reader.plan.pruning import Predicate
-from spark_ext.predicates import parse_predicates
+from reader.plan.filters import AllOf, Predicate, Unequal
+from spark_ext.predicates import parse_filters, parse_predicates
 
 TIME = {"column": ["__publishTime"]}
 ID = {"column": ["__ledgerId"]}
@@ -55,6 +55,17 @@ def call(op: str | None, *arguments: dict[str, Any]) -> dict[str, Any]:
 )
 def test_one_filter(node: dict[str, Any], found: list[Predicate]) -> None:
     assert parse_predicates(json.dumps([node])) == found
+
+
+def test_kinds_of_rows_prune_files() -> None:
+    kind = {"column": ["__kind"]}
+    wanted = [
+        call("=", kind, at("message", "string")),
+        call("NOT", call("=", kind, at("x", "string"))),
+    ]
+    found = [Predicate("__kind", "=", ("message",)), AllOf((Unequal("__kind", "x"),))]
+    assert parse_filters(json.dumps(wanted)) == found
+    assert parse_predicates(json.dumps(wanted)) == [], "hot segments are not pruned by them"
 
 
 def test_conjuncts_are_added_up() -> None:

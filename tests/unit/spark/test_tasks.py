@@ -14,9 +14,9 @@ from reader.model import Partition, Position, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.cold_files import ColdFile
 from reader.plan.completeness import CompactedPart
+from reader.plan.filters import Predicate
 from reader.plan.offloaded import ColdPart
 from reader.plan.plan import plan_snapshot
-from reader.plan.pruning import Predicate
 from reader.plan.publish_times import LearnedTimes
 from reader.plan.reads import (
     CompactedRead,

@@ -43,7 +43,6 @@ __all__ = [
     "Row",
     "World",
     "at_seconds",
-    "bare_error",
     "chunk",
     "kinds",
 ]
@@ -72,13 +71,8 @@ def chunk(uuid: str, number: int, of: int, at: int = START, **values: Any) -> by
 
 
 def kinds(rows: Sequence[Row]) -> list[tuple[int, int, bytes | str | None]]:
-    """(ledger, entry, value or error); ``NEVER`` without where the message begins."""
-    return [(ledger, number, bare_error(error) or value) for ledger, number, value, error in rows]
-
-
-def bare_error(text: str | None) -> str | None:
-    """Without where a message begins that was given up."""
-    return NEVER if text is not None and text.startswith(f"{NEVER}: its first") else text
+    """Return (ledger, entry, value or error) of each row."""
+    return [(ledger, number, (error) or value) for ledger, number, value, error in rows]
 
 
 def at_seconds(time_ms: int) -> Any:

@@ -20,7 +20,7 @@ from reader.sources import RowFormat
 from reader.sources.encrypted import read_encrypted
 from tests.unit.decode.entries import broker
 from tests.unit.decode.test_decryption import RSA, for_rsa, pem, sealed_entry
-from tests.unit.turns.pulsar_world import HOUR, NEVER, START, World, bare_error, chunk, kinds
+from tests.unit.turns.pulsar_world import HOUR, NEVER, START, World, chunk, kinds
 
 STRAY = "chunked message with chunks missing"
 SEALED = "encrypted"
@@ -78,7 +78,7 @@ def chunks_of(rows: Iterator[dict[str, Any]]) -> Found:
     for row in rows:
         data = (row["value"] or b"") + (row["__rescued"] or b"")
         chunks = [number for number in range(9) if b"p%d " % number in data]
-        found.append((row["__entryId"], bare_error(row["__error"]), chunks))
+        found.append((row["__entryId"], row["__error"], chunks))
     return sorted(found, key=lambda one: (one[0], one[1] or ""))
 
 

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, Row
 from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
-from reader.model import Topic
+from reader.model import Position, Topic
+from reader.model.columns import FIRST_CHUNK
 from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.oracle import Oracle
@@ -36,13 +37,12 @@ class Abandoned:
             self._oracle.write(self._topic, [{"value": text.encode()}])
 
     def begin(self, name: str, between: str) -> str:
-        """Two chunks of three, with a message between; the error of its row."""
+        """Two chunks of three, with a message between; what ``told`` gives of its row."""
         message = Chunked(self._oracle, self._topic, name, body(3_000), 3)
         _, ledger, entry, _ = message.send(0)
         self.write(between)
         message.send(1)
-        begin = f"its first chunk is entry {ledger}:{entry}"
-        return f"chunked message that was never completed: {begin}"
+        return f"incomplete {ledger}:{entry}"
 
     def offload(self, *, give_up: bool) -> None:
         timeout = dt.timedelta(0) if give_up else dt.timedelta(hours=1)
@@ -66,8 +66,13 @@ def abandoned(
 
 
 def told(rows: Sequence[Row]) -> list[str]:
-    """The error of each row, or its value."""
-    return sorted(row["__error"] or bytes(row["value"]).decode() for row in rows)
+    """The value of each row, or its kind and where it begins."""
+    return sorted(
+        f"{row['__kind']} {Position(*(row[name] for name in FIRST_CHUNK))}"
+        if row["value"] is None
+        else bytes(row["value"]).decode()
+        for row in rows
+    )
 
 
 def test_it_comes_once_to_a_stream_that_has_passed_it(
@@ -98,7 +103,9 @@ def test_it_comes_once_to_a_stream_that_has_passed_it(
     assert errors("failed") == [values, [a]]
     everything = sorted([*values, a])
     assert errors("later") == [everything]
-    assert told(lake.table(topic_name).select("__error", "value").collect()) == everything
+    assert (
+        told(lake.table(topic_name).select("__kind", *FIRST_CHUNK, "value").collect()) == everything
+    )
 
 
 def test_its_file_lies_inside_another(abandoned: Abandoned, tmp_path: Path) -> None:
