@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from reader.sources.base import EntrySource
 from reader.sources.broker import BrokerEntries
-from reader.sources.files import scan_files
 from reader.sources.lookback import Lookback
 from reader.sources.reading import read_rows
 from reader.sources.rows import RowBuilder, RowFormat, bare_rows, conform
@@ -42,5 +41,4 @@ __all__ = [
     "bare_rows",
     "conform",
     "read_rows",
-    "scan_files",
 ]

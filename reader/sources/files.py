@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
 from reader.model.columns import METADATA
@@ -16,7 +15,7 @@ from reader.sources.rows import RowFormat
 from reader.storage import Storage
 from reader.table import file_errors, stored_name
 
-__all__ = ["read_files", "scan_files"]
+__all__ = ["read_files"]
 
 _AHEAD = 2
 """Batches of a file that are ready."""
@@ -31,32 +30,15 @@ times the memory, and with two cores up to twice the time, which goes into new p
 def read_files(
     storage: Storage, read: FilesRead, rows: RowFormat, where: RowFilter | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the files' rows that match, with ``rows.columns``: what a file lacks is NULL.
+    """Yield the files' rows that match, in order, with ``rows.columns``.
 
-    Raises NotFoundError if a file is gone, UnavailableError if the storage does not answer, and
-    CorruptError for a file that is no Parquet file.
+    What a file lacks is NULL. No batch is empty. Raises NotFoundError if a file is gone,
+    UnavailableError if the storage does not answer, and CorruptError for a file that is no Parquet
+    file.
     """
     expression = None if where is None else where.expression
     if read.without_encrypted:
         expression = both(expression, is_not_kind(RowKind.ENCRYPTED))
-    columns = pa.schema([*rows.fields, *METADATA])
-    return scan_files(storage, read, columns, rows.columns.names, expression)
-
-
-def scan_files(
-    storage: Storage,
-    read: FilesRead,
-    columns: pa.Schema,
-    wanted: Sequence[str] | Mapping[str, pc.Expression],
-    where: pc.Expression | None,
-    *,
-    threads: bool = True,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the ``wanted`` columns, or values made of columns, of the files' rows that match.
-
-    columns: all columns of the topic. threads: False for rows in the order of each file. No batch
-    is empty. Raises as ``read_files``.
-    """
     filesystem, directory = storage.directory(read.topic)
     # As Spark reads them: in µs, whatever a file of another writer has.
     parquet = pads.ParquetFileFormat(coerce_int96_timestamp_unit="us")
@@ -64,19 +46,19 @@ def scan_files(
         parquet.make_fragment(
             f"{directory}/{stored_name(file.path)}",
             filesystem,
-            None if where is None else guarantee(file.limits or {}),
+            None if expression is None else guarantee(file.limits or {}),
         )
         for file in read.files
     ]
+    columns = pa.schema([*rows.fields, *METADATA])
     dataset = pads.FileSystemDataset(fragments, columns, parquet, filesystem)
     with file_errors(read.topic, read.version):
         scanner = dataset.scanner(
-            columns=wanted if isinstance(wanted, Mapping) else list(wanted),
-            filter=where,
+            columns=rows.columns.names,
+            filter=expression,
             batch_size=BATCH_ROWS,
             batch_readahead=_AHEAD,
             fragment_readahead=max(_LEAST_FILES, min(_MOST_FILES, os.cpu_count() or 1)),
-            use_threads=threads,
         )
         for batch in scanner.to_batches():
             if batch.num_rows:

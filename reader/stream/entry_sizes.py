@@ -21,22 +21,17 @@ import pyarrow.compute as pc
 from reader.clients import Clients
 from reader.model import Partition, Position, Split
 from reader.model.columns import METADATA, rows_between
-from reader.model.row_kinds import RowKind, is_kind
-from reader.plan import ColdFile, FilesRead, Plan, SplitsRead
-from reader.sources import RowFormat, read_rows, scan_files
+from reader.model.row_kinds import KIND_COLUMN, RowKind
+from reader.plan import ColdFile, FilesRead, Plan, RowFilter, SplitsRead
+from reader.sources import RowFormat, read_rows
 from reader.stream.limits import NO_TIME, Entries
 from reader.stream.topic_batch import TopicBatch
 
 __all__ = ["entries_of", "entries_of_splits", "position_before"]
 
 _COLUMNS = ("__ledgerId", "__entryId", "__publishTime")
+_OF_BATCHES = (KIND_COLUMN, "__encryptionContext")
 _SCHEMA = pa.schema([METADATA.field(name) for name in _COLUMNS])
-_MESSAGES = pc.if_else(
-    is_kind(RowKind.ENCRYPTED),
-    pc.max_element_wise(pc.field("__encryptionContext", "batchSize"), pa.scalar(1, pa.int32())),
-    pa.scalar(1, pa.int32()),
-)
-"""The number of messages in a row of the table: an encrypted entry has all of its batch."""
 
 
 def entries_of(clients: Clients, batch: TopicBatch, partition: Partition) -> Iterator[Entries]:
@@ -76,13 +71,11 @@ def entries_of_file(
     """Those of a file that lie in the batch."""
     where = rows_between(partition.index, *batch.ranges[partition.index])
     read = FilesRead(plan.topic, plan.version, (file,))
+    names = (*_COLUMNS, *(_OF_BATCHES if plan.snapshot.ciphertext is not None else ()))
+    columns = pa.schema([METADATA.field(name) for name in names])
+    form = RowFormat.of(clients.settings, plan.snapshot, columns)
     each = file.bytes / file.rows if file.rows else 0.0
-    columns = {name: pc.field(name) for name in _COLUMNS}
-    if plan.snapshot.ciphertext is not None:
-        columns["messages"] = _MESSAGES
-    for rows in scan_files(
-        clients.storage, read, plan.snapshot.columns, columns, where, threads=False
-    ):
+    for rows in read_rows(clients, read, form, RowFilter(where, _COLUMNS)):
         yield _entries(rows, row_bytes=each)
 
 
@@ -99,7 +92,7 @@ def entries_of_splits(
 
 def _entries(rows: pa.RecordBatch, *, row_bytes: float = 0.0, entry_bytes: float = 0.0) -> Entries:
     ledgers, entries, times = (rows.column(name).cast(pa.int64()) for name in _COLUMNS)
-    messages = rows.column("messages") if "messages" in rows.schema.names else None
+    messages = _messages(rows) if KIND_COLUMN in rows.schema.names else None
     return Entries.of_rows(
         np.asarray(ledgers),
         np.asarray(entries),
@@ -108,6 +101,13 @@ def _entries(rows: pa.RecordBatch, *, row_bytes: float = 0.0, entry_bytes: float
         row_bytes=row_bytes,
         entry_bytes=entry_bytes,
     )
+
+
+def _messages(rows: pa.RecordBatch) -> pa.Array:
+    """Return how many messages each row has: an encrypted entry has all of its batch."""
+    sizes = pc.struct_field(rows.column("__encryptionContext"), "batchSize")
+    encrypted = pc.equal(rows.column(KIND_COLUMN), RowKind.ENCRYPTED.value)
+    return pc.if_else(encrypted, pc.max_element_wise(sizes, pa.scalar(1, pa.int32())), 1)
 
 
 _LOOK_ENTRIES = 16
