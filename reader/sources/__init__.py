@@ -11,10 +11,10 @@ table,tiered}``; not Spark.
     compacted       rows out of the ledgers that Pulsar's compaction writes
     encrypted       encrypted entries that a table holds, decrypted when they are read
     entry_rows      rows of an entry source: fetched, decoded, built
-    files           rows out of a table's Parquet files
     fallback        which source follows which when one fails
     lookback        the rest of a partition: chunks and transactions before and behind a range
     moved_ledger    rows of a ledger that has moved to the table since the snapshot
+    parquet_files   rows out of a table's Parquet files
     reading         read_rows: the one executor of what is planned
     stored          entries from the bookies, and from the objects of Pulsar's tiered storage
     rows            messages to rows: metadata, payload columns, what had to be rescued

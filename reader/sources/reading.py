@@ -21,7 +21,7 @@ from reader.plan import (
 )
 from reader.sources.compacted import read_compacted
 from reader.sources.encrypted import read_encrypted
-from reader.sources.files import read_files
+from reader.sources.parquet_files import read_files
 from reader.sources.rows import RowFormat, bare_rows
 from reader.sources.source_clients import SourceClients
 from reader.sources.split_reader import read_splits

@@ -31,7 +31,7 @@ MUTATIONS = (
     ),
     Mutation(
         "moved-ledger-with-fewer-rows",
-        "reader/sources/delta.py",
+        "reader/sources/moved_ledger.py",
         "if expected is not None and found < expected:",
         "if expected is not None and expected < found:",
         "a query whose ledger was offloaded and has expired meanwhile gives fewer rows without a "
@@ -40,7 +40,7 @@ MUTATIONS = (
     ),
     Mutation(
         "moved-ledger-never-found",
-        "reader/sources/delta.py",
+        "reader/sources/moved_ledger.py",
         "named = record is not None and (record.ledger == ledger_id or record.lost)",
         "named = record is not None and record.lost",
         "a query or a stream's batch ends with an error once its ledger is offloaded and trimmed",
@@ -48,7 +48,7 @@ MUTATIONS = (
     ),
     Mutation(
         "moved-ledger-of-another-cluster",
-        "reader/sources/delta.py",
+        "reader/sources/moved_ledger.py",
         "if identity is not None and record.closed_at not in (None, identity.closed_at):",
         "if identity is None and record.closed_at is not None:",
         "a query gives the rows of a ledger of the same id of the cluster before its restore",
@@ -56,7 +56,7 @@ MUTATIONS = (
     ),
     Mutation(
         "moved-ledger-that-was-shorter",
-        "reader/sources/delta.py",
+        "reader/sources/moved_ledger.py",
         "if record.entries <= split.last_entry:",
         "if record.entries < split.first_entry:",
         "a query gives fewer entries of a moved ledger than its snapshot saw",

@@ -109,9 +109,9 @@ MUTATIONS = (
     ),
     Mutation(
         "stream-first-row-of-a-cut-file",
-        "reader/stream/topic_batch.py",
-        "AND {entry} >= {low.entry}))",
-        "AND {entry} > {low.entry}))",
+        "reader/plan/filters.py",
+        '_compared(">", ">=", first),',
+        '_compared(">", ">", first),',
         "a micro-batch that begins inside a file leaves out its first entry",
         (_PARTS,),
     ),

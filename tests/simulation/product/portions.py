@@ -32,7 +32,7 @@ def small_portions(effects: Effects) -> Iterator[None]:
     with (
         patch("reader.sources.entry_rows.RowBuilder", SimulatedBuilder),
         patch("reader.decode.passes.portions.PORTION_ROWS", _ROWS),
-        patch("reader.sources.files.BATCH_ROWS", _ROWS),
+        patch("reader.sources.parquet_files.BATCH_ROWS", _ROWS),
         patch("reader.table.topic_table.BATCH_ROWS", _ROWS),
     ):
         yield

@@ -194,7 +194,7 @@ def block_of(
 
 
 def rows_of(messages: Messages) -> list[dict[str, Any]]:
-    """The rows of one Messages as dicts: times in µs, properties as dict, ``rescued``."""
+    """The rows of one Messages as dicts: times in µs, properties as dict, ``rescued``, ``kind``."""
     table: dict[str, list[Any]] = {}
     for name, array in messages.columns.items():
         array.validate(full=True)
@@ -209,7 +209,9 @@ def rows_of(messages: Messages) -> list[dict[str, Any]]:
     if messages.payload is not None:
         table["payload"] = [messages.payload[row] for row in range(len(messages))]
     table["schema"] = messages.schema_versions.tolist()
-    table["rescued"] = [messages.rescued.get(row) for row in range(len(messages))]
+    rescued = [messages.rescued.get(row) for row in range(len(messages))]
+    table["rescued"] = [row and (row.raw, row.reason) for row in rescued]
+    table["kind"] = [row.kind.value if row else "message" for row in rescued]
     assert set(messages.rescued) <= set(range(len(messages)))
     return [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
 

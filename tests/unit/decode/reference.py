@@ -196,10 +196,18 @@ def _bare(ids: dict[str, Any]) -> dict[str, Any]:
     names = (
         "__key __keyBase64 __orderingKey __messageProperties __publishTime __eventTime "
         "__brokerPublishTime __deliverAt __index __producerName __replicatedFrom __sequenceId "
-        "__schemaVersion __encryptionContext __otherMetadata payload"
+        "__schemaVersion __encryptionContext __otherMetadata __firstChunkLedgerId "
+        "__firstChunkEntryId payload"
     )
     empty = dict.fromkeys(names.split())
-    return {**ids, "__batchIndex": -1, **empty, "__tombstone": False, "schema": -1}
+    return {
+        **ids,
+        "__batchIndex": -1,
+        **empty,
+        "__tombstone": False,
+        "schema": -1,
+        "kind": "message",
+    }
 
 
 def _split(payload: bytes, count: int) -> list[tuple[Fields, bytes, bytes]]:
@@ -263,7 +271,7 @@ def reference(
     row = _bare({"__partition": partition, "__ledgerId": ledger_id, "__entryId": entry_id})
     problems: list[str] = []
     if damaged is not None:
-        return [{**row, "rescued": (raw, f"damaged entry: {damaged}")}]
+        return [{**row, "rescued": (raw, f"damaged entry: {damaged}"), "kind": "damaged"}]
     try:
         data, payload = _header(raw, row, problems)
         try:
@@ -278,7 +286,8 @@ def reference(
         if None in required:
             raise LookupError("message metadata lacks producer_name, sequence_id or publish_time")
     except LookupError as problem:
-        return [{**row, "rescued": (raw, "; ".join([str(problem), *problems]))}]
+        text = "; ".join([str(problem), *problems])
+        return [{**row, "rescued": (raw, text), "kind": "undecodable"}]
     if any(_last(fields, number, 0) is not None for number in (22, 23)):
         raise NeedsOthersError
     chunks = _signed(_last(fields, 27, 0) or 0, 32)
@@ -311,12 +320,13 @@ def reference(
     whole["__messageProperties"] = properties
     own += late
 
-    def rescue(reason: str, raw_bytes: bytes) -> list[dict[str, Any]]:
-        return [{**whole, "rescued": (raw_bytes, "; ".join([reason, *shared, *own]))}]
+    def rescue(reason: str, raw_bytes: bytes, kind: str = "undecodable") -> list[dict[str, Any]]:
+        text = "; ".join([reason, *shared, *own])
+        return [{**whole, "rescued": (raw_bytes, text), "kind": kind}]
 
     if _last(fields, 13, 2) is not None:
         whole["__encryptionContext"] = {}  # some; what is in it has a test of its own
-        return rescue("encrypted", payload)
+        return rescue("encrypted", payload, "encrypted")
     kind = _last(fields, 8, 0) or 0
     if kind > 4:
         return rescue("unknown compression", raw)
@@ -327,7 +337,8 @@ def reference(
         return rescue("uncompressed size above 512 MiB", raw)
     if chunks > 1:  # the others are not there
         first = chunk is not None and _signed(chunk, 32) == 0
-        return [] if first else rescue("chunked message with chunks missing", raw)
+        whole["__firstChunkLedgerId"], whole["__firstChunkEntryId"] = ledger_id, entry_id
+        return [] if first else rescue("chunked message with chunks missing", raw, "unmatched")
     stated = _signed(_last(fields, 11, 0) or 0, 32)
     if batched and not 0 < stated <= (size if kind else len(payload)) // 6:
         return rescue("batch states an impossible number of messages", raw)

@@ -31,7 +31,7 @@ COMPRESSIONS = pytest.mark.parametrize(
 
 def test_types_are_those_of_the_table() -> None:
     (messages,) = EntryDecoder(PARTITION).decode(block_of([entry(b"x")]))
-    made = set(METADATA_NAMES) - {"__topic", "__rescued", "__error"}
+    made = set(METADATA_NAMES) - {"__topic", "__kind", "__rescued", "__error"}
     assert list(messages.columns) == [name for name in METADATA_NAMES if name in made]
     for name, array in messages.columns.items():
         assert array.type == METADATA.field(name).type
@@ -77,9 +77,12 @@ def test_unbatched_message() -> None:
             "__tombstone": False,
             "__encryptionContext": None,
             "__otherMetadata": None,
+            "__firstChunkLedgerId": None,
+            "__firstChunkEntryId": None,
             "payload": b"payload",
             "schema": 258,
             "rescued": None,
+            "kind": "message",
         }
     ]
 
@@ -99,6 +102,8 @@ def test_what_is_not_set() -> None:
         "__schemaVersion",
         "__encryptionContext",
         "__otherMetadata",
+        "__firstChunkLedgerId",
+        "__firstChunkEntryId",
         "rescued",
     }
     assert (row["__messageProperties"], row["payload"], row["schema"]) == ({}, b"", -1)

@@ -178,7 +178,7 @@ def test_columns_do_not_depend_on_each_other(raws: list[bytes], data: st.DataObj
         if everything
         else set()
     )
-    keep = {*names, "schema", "rescued"}
+    keep = {*names, "schema", "rescued", "kind"}
     assert decode(raws, columns=names, payload=False) == [
         {name: row[name] for name in row if name in keep} for row in everything
     ]

@@ -13,6 +13,8 @@ from reader.decode.arrays import Rows
 from reader.decode.metadata_columns import MetadataColumns
 from reader.decode.tables import (
     BARE,
+    E_BEGIN_ENTRY,
+    E_BEGIN_LEDGER,
     E_BROKER,
     E_DELIVER,
     E_FIELDS,
@@ -137,6 +139,8 @@ def _expected(rows: Rows) -> dict[str, list[Any]]:
             "__tombstone": bool(e[E_KIND] == MESSAGES and row[R_PAYLOAD_LENGTH] <= 0),
             "__encryptionContext": None,
             "__otherMetadata": None,
+            "__firstChunkLedgerId": int(e[E_BEGIN_LEDGER]) if e[E_BEGIN_LEDGER] >= 0 else None,
+            "__firstChunkEntryId": int(e[E_BEGIN_ENTRY]) if e[E_BEGIN_ENTRY] >= 0 else None,
         }
         for name, value in values.items():
             found[name].append(value)
@@ -157,7 +161,7 @@ def test_columns_are_what_the_tables_say(names: tuple[str, ...]) -> None:
         rows = _tables(seed, count)
         arrays, versions, rescued = columns.of(rows, encrypted=False)
         expected = _expected(rows)
-        given = [n for n in names if n not in ("__topic", "__rescued", "__error")]
+        given = [n for n in names if n not in ("__topic", "__kind", "__rescued", "__error")]
         assert list(arrays) == given
         assert not rescued
         for name in given:
