@@ -18,8 +18,8 @@ from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
 from spark_ext import PulsarLake
-from spark_ext.catalog.relations import Relations
 from spark_ext.datasource.batch import PulsarDataSource
+from spark_ext.planner.relations import Relations
 from spark_ext.session.handoff import SETTINGS_VARIABLE, settings_file
 from testbed.admin import Admin, wait_until
 from tests.security.conftest import READER, Orders

@@ -16,9 +16,9 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from reader.errors import PulsarLakeError
-from spark_ext.catalog.sinks import Sinks
 from spark_ext.datasource import sink_tasks
 from spark_ext.datasource.sink_tasks import SendTask, WriteFormat
+from spark_ext.planner.sinks import Sinks
 from testbed.simulation import Clock, CrashError, HostClock
 from tests.simulation.product.clients import SimulatedClients
 
