@@ -6,7 +6,6 @@
     planner     the process that answers Spark's JVM, and what a name stands for
     datasource  the data source "pulsar", and what Spark's Python workers run
     session     sessions, settings, the JVM, jars, errors as data
-    predicates  Spark's pushed filters, for pruning
     without_pandas  keeps pandas out of processes that never show a data frame
     ddl         Arrow types as Spark's DDL text
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,10 +23,20 @@ from reader.plan import files_to_read
 from reader.storage import Storage
 from reader.table import TopicTable, require_readable
 from spark_ext.ddl import columns_ddl
-from spark_ext.predicates import parse_filters
+from spark_ext.planner.predicates import filters_of
+from spark_ext.planner.protocol import (
+    Aggregate,
+    ColdPlan,
+    ColdRead,
+    Expression,
+    SnapshotTable,
+    TableFiles,
+)
+from spark_ext.planner.topic_names import COLD
 
-__all__ = ["ColdTables", "TableVersion"]
+__all__ = ["ColdTables", "TableVersion", "described"]
 
+_EXTREMES = ("min", "max")
 _KEPT_TABLES = 64
 _KEPT_FILES = 1 << 19
 """Of all of them together: some 100 MiB. The newest is kept however many it has."""
@@ -65,64 +75,44 @@ class ColdTables:
         self._lock = Lock()
         self._kept: OrderedDict[tuple[Storage, str, TableVersion], TopicTable] = OrderedDict()
 
-    def describe(self, clients: Clients, topic: Topic, version: TableVersion) -> dict[str, Any]:
-        """{schema, rows, bytes} of all its files; ``rows`` null where the log does not say."""
+    def describe(
+        self, clients: Clients, local: str, topic: Topic, version: TableVersion
+    ) -> SnapshotTable:
+        """Return a version as a table of the catalog; ``local`` is the topic's name there."""
+        return described(local, self._table(clients, topic, version))
+
+    def plan(
+        self, clients: Clients, topic: Topic, version: TableVersion, read: ColdRead
+    ) -> ColdPlan:
+        """Return what a query reads of a version: values of the log's statistics, or files."""
         table = self._table(clients, topic, version)
-        return {"schema": columns_ddl(table.schema), **_totals(table.files())}
-
-    def files(
-        self, clients: Clients, topic: Topic, version: TableVersion, filters: str
-    ) -> dict[str, Any]:
-        """{root, paths, sizes, times, rows, bytes}: what ``filters`` leave to read.
-
-        ``root``: the table's directory as Spark names it; ``paths``: below it, as the log has them;
-        ``times`` in ms. ``filters``: as ``Filters.java`` writes them.
-        """
-        return self.files_of(clients, self._table(clients, topic, version), filters)
+        values = _values(table, read.aggregates) if read.aggregates else None
+        if values is not None:
+            return ColdPlan(values, (), 0)
+        return self.files_of(clients, table, read.filters)
 
     def files_of(
         self,
         clients: Clients,
         table: TopicTable,
-        filters: str,
+        filters: Sequence[Expression],
         paths: Collection[str] | None = None,
-    ) -> dict[str, Any]:
-        """``files`` of a version that is open; of these ``paths`` alone, where they are given."""
-        found = table.files()
-        if paths is not None:
-            found = found.filter(pc.is_in(found.column("path"), pa.array([*paths], pa.string())))
-        wanted = parse_filters(filters)
-        if wanted:
-            found = found.filter(pa.array(files_to_read(found, wanted)))
-        return {
-            "root": clients.storage.spark_uri(table.uri),
-            "paths": found.column("path").to_pylist(),
-            "sizes": found.column("size_bytes").to_pylist(),
-            "times": found.column("modification_time").to_pylist(),
-            **_totals(found),
-        }
+    ) -> ColdPlan:
+        """Return the files that the filters leave of a version that is open.
 
-    def extremes(
-        self, clients: Clients, topic: Topic, version: TableVersion, columns: list[str]
-    ) -> dict[str, Any]:
-        """{rows, columns: {name: [least, greatest]}}: those that the log's statistics know exactly.
-
-        Of integers and dates (days); [null, null] where no row has a value. ``rows``: null where
-        the log does not say, and then no column is there.
+        paths: of these files alone
         """
-        table = self._table(clients, topic, version)
         files = table.files()
-        rows = _totals(files)["rows"]
-        kinds = {one.name: one.type for one in table.schema}
-        known = {
-            name: found
-            for name in columns
-            if rows is not None
-            and name in kinds
-            and "." not in name
-            and (found := _extremes(files, name, kinds[name])) is not None
-        }
-        return {"rows": rows, "columns": known}
+        if paths is not None:
+            files = files.filter(pc.is_in(files.column("path"), pa.array([*paths], pa.string())))
+        wanted = filters_of(filters)
+        if wanted:
+            files = files.filter(pa.array(files_to_read(files, wanted)))
+        names = ("path", "size_bytes", "modification_time")
+        lists = (tuple(files.column(name).to_pylist()) for name in names)
+        return ColdPlan(
+            None, (TableFiles(clients.storage.spark_uri(table.uri), *lists),), _totals(files)[1]
+        )
 
     def keep(self, clients: Clients, table: TopicTable) -> TableVersion:
         """Keep a version that ``clients`` have just opened; what it is called from now on.
@@ -162,13 +152,47 @@ class ColdTables:
         return table
 
 
-def _totals(files: pa.Table) -> dict[str, int | None]:
+def described(local: str, table: TopicTable) -> SnapshotTable:
+    """Return a version that is open as a table of the catalog."""
+    name = f"{local}{COLD}{TableVersion.of(table)}"
+    return SnapshotTable(
+        name, f"{local} (cold)", True, columns_ddl(table.schema), *_totals(table.files())
+    )
+
+
+def _totals(files: pa.Table) -> tuple[int | None, int]:
+    """Return the rows and bytes of files; rows: None where the log does not say."""
     rows = None
     if "num_records" in files.schema.names and not files.column("num_records").null_count:
         rows = pc.sum(files.column("num_records")).as_py() or 0
     elif not files.num_rows:
         rows = 0
-    return {"rows": rows, "bytes": pc.sum(files.column("size_bytes")).as_py() or 0}
+    return rows, pc.sum(files.column("size_bytes")).as_py() or 0
+
+
+def _values(table: TopicTable, aggregates: Sequence[Aggregate]) -> tuple[int | None, ...] | None:
+    """Return the number of rows, and extremes of integers and dates (days), as the log has them.
+
+    None where it does not know all of them exactly.
+    """
+    files = table.files()
+    rows, _ = _totals(files)
+    if rows is None:
+        return None
+    kinds = {field.name: field.type for field in table.schema}
+    found: list[int | None] = []
+    for one in aggregates:
+        if one.column is None and one.function == "count":
+            found.append(rows)
+            continue
+        name = one.column or ""
+        if one.function not in _EXTREMES or name not in kinds or "." in name:
+            return None
+        extremes = _extremes(files, name, kinds[name])
+        if extremes is None:
+            return None
+        found.append(extremes[_EXTREMES.index(one.function)])
+    return tuple(found)
 
 
 def _extremes(files: pa.Table, name: str, kind: pa.DataType) -> list[int | None] | None:

@@ -24,8 +24,10 @@ from reader.model import Topic
 from reader.plan import Plan, Predicate, Snapshot, from_token, make_plan
 from reader.table import TopicTable
 from spark_ext.planner.cold_tables import TableVersion
+from spark_ext.planner.encoding import decode
+from spark_ext.planner.predicates import predicates_of
+from spark_ext.planner.protocol import Expression, HotRead
 from spark_ext.planner.relations import COLD, HOT, topic_of
-from spark_ext.predicates import parse_predicates
 from spark_ext.session.builder import catalog_settings
 
 __all__ = ["catalog_clients", "command_queries", "plans_of", "prepared"]
@@ -228,19 +230,18 @@ def _leaves(spark: Any, root: Any) -> Iterator[_HotLeaf | _ColdLeaf]:
             case "BatchScanExec":
                 request = spark._jvm.io.pulsarlake.spark.reads.PlanLeaves.hot(node.scan())
                 if request is not None:
-                    yield _hot(json.loads(request))
+                    yield _hot(decode(HotRead, json.loads(request)))
             case "FileSourceScanExec":
                 found = _cold(spark, node)
                 if found is not None:
                     yield found
 
 
-def _hot(request: dict[str, Any]) -> _HotLeaf:
-    columns = json.loads(request["columns"])["fields"]
+def _hot(read: HotRead) -> _HotLeaf:
     return _HotLeaf(
-        token=_token(request["table"]) or "",
-        columns=tuple(one["name"] for one in columns),
-        predicates=tuple(parse_predicates(request["predicates"])),
+        token=_token(read.name) or "",
+        columns=tuple(field["name"] for field in json.loads(read.columns)["fields"]),
+        predicates=tuple(predicates_of(read.filters)),
     )
 
 
@@ -252,7 +253,7 @@ def _cold(spark: Any, node: Any) -> _ColdLeaf | None:
     return _ColdLeaf(
         table=str(location.table()),
         columns=tuple(node.requiredSchema().fieldNames()),
-        predicates=tuple(parse_predicates(filters)),
+        predicates=tuple(predicates_of(decode(Expression, one) for one in json.loads(filters))),
         files=frozenset(json.loads(location.paths())) if location.asked() else None,
     )
 

@@ -14,12 +14,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Any
 
 import pyarrow as pa
 
-from reader.clients import Clients, process_clients
-from reader.config import ReadConfig
+from reader.clients import Clients
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
 from reader.model.column_names import free_name
@@ -28,9 +26,18 @@ from reader.plan import Snapshot, from_token, take_snapshot, to_token, token_siz
 from reader.pulsar import AdminClient
 from reader.table import TopicTable, require_readable
 from spark_ext.ddl import columns_ddl, grown, null, quoted
-from spark_ext.planner.cold_tables import ColdTables, TableVersion
-from spark_ext.planner.sinks import Sinks
-from spark_ext.planner.streams import Streams
+from spark_ext.planner.cold_tables import ColdTables, TableVersion, described
+from spark_ext.planner.protocol import (
+    ColdPlan,
+    ColdRead,
+    HotRead,
+    LoadRelation,
+    LoadVersion,
+    Relation,
+    SnapshotTable,
+    TaskPlan,
+    TopicView,
+)
 from spark_ext.planner.topic_names import (
     COLD,
     COMPACTED,
@@ -39,7 +46,6 @@ from spark_ext.planner.topic_names import (
     TIERS_SUFFIX,
     plain_topic,
 )
-from spark_ext.session.handoff import load_settings
 
 __all__ = [
     "COLD",
@@ -60,15 +66,13 @@ _KEPT_TOKEN_BYTES = 64 << 10
 
 
 class Relations:
-    """Answers the catalog's questions. Thread-safe. ``clients_of``: those of a configuration."""
+    """Names of the catalog. Thread-safe. ``clients_of``: those of a configuration."""
 
-    def __init__(self, clients_of: Callable[[ReadConfig], Clients] = process_clients) -> None:
-        self._clients_of = clients_of
+    def __init__(self, clients_of: Callable[[str | None], Clients]) -> None:
+        self._clients = clients_of
         self._lock = Lock()
         self._kept: OrderedDict[tuple[str | None, str], Snapshot] = OrderedDict()
-        self._cold = ColdTables()
-        self.streams = Streams(self._clients, self._cold)
-        self.sinks = Sinks(self._clients)
+        self.cold = ColdTables()
 
     # -- namespaces ----------------------------------------------------------------------------
 
@@ -98,11 +102,10 @@ class Relations:
                 continue  # another's tenant, or deleted since it was listed
         return found
 
-    def namespace(self, config_path: str | None, namespace: str) -> dict[str, str]:
-        """Metadata of one namespace: none. Raises NotFoundError, also for what is hidden."""
+    def require_namespace(self, config_path: str | None, namespace: str) -> None:
+        """Raise NotFoundError for a namespace that does not exist, or that is hidden."""
         if not _visible(self._clients(config_path).admin, namespace):
             raise NotFoundError(f"namespace {namespace} does not exist")
-        return {}
 
     def topics(self, config_path: str | None, namespace: str) -> list[str]:
         """The names of a namespace's topics. Raises NotFoundError."""
@@ -116,22 +119,18 @@ class Relations:
 
     # -- relations -----------------------------------------------------------------------------
 
-    def load(
-        self, config_path: str | None, catalog: str, namespace: str, name: str
-    ) -> dict[str, Any]:
-        """A view ({text, schema, properties}), or a table ({name, schema, rows, bytes}).
-
-        ``kind``: "view", "hot" or "cold".
-        """
+    def load(self, config_path: str | None, question: LoadRelation) -> Relation:
+        """Return a view, or one of the tables that a view's text names."""
+        namespace, name = question.namespace, question.name
         clients = self._clients(config_path)
         local, mark, _ = name.rpartition(COLD)
         if mark:
-            described = self._cold.describe(clients, *_cold_name(namespace, name))
-            return {"kind": "cold", "name": f"{local} (cold)", **described}
+            return Relation(None, self.cold.describe(clients, local, *_cold_name(namespace, name)))
         local, mark, token = name.rpartition(HOT)
         if mark:
             topic = plain_topic(namespace, local)
-            return _hot_answer(local, self._snapshot(clients, config_path, topic, token))
+            snapshot = self._snapshot(clients, config_path, topic, token)
+            return Relation(None, _hot_table(local, token, snapshot))
         local, _, tiers = name.partition(TIERS_SUFFIX)
         topic = plain_topic(namespace, local.removesuffix(COMPACTED))
         compacted = local.endswith(COMPACTED)
@@ -139,79 +138,57 @@ class Relations:
         snapshot.log_note()
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
+        tables = [_hot_table(topic.name, token, snapshot)] if _has_hot(snapshot) else []
         version = None
         if snapshot.table is not None:
-            version = self._cold.keep(clients, snapshot.table)
-        text = view_text(snapshot, catalog, token, version)
+            version = self.cold.keep(clients, snapshot.table)
+            tables.append(described(topic.name, snapshot.table))
+        text = view_text(snapshot, question.catalog, token, version)
         if compacted:
             keeps = clients.settings.query.compaction_retain_null_key
             keeps = clients.admin.compaction_retains_null_keys() if keeps is None else keeps
             text = compacted_text(text, snapshot.columns, keeps)
-        return {
-            "kind": "view",
-            "text": text,
-            "schema": columns_ddl(snapshot.columns),
-            "properties": _properties(snapshot),
-        }
+        schema = columns_ddl(snapshot.columns)
+        return Relation(TopicView(text, schema, _properties(snapshot), tuple(tables)), None)
 
-    def plan(
-        self,
-        config_path: str | None,
-        namespace: str,
-        name: str,
-        columns: str,
-        predicates: str,
-        parallelism: int,
-    ) -> dict[str, Any]:
-        """The tasks of one scan of a hot table, pickled for Spark's Python workers.
+    def load_version(self, config_path: str | None, question: LoadVersion) -> SnapshotTable:
+        """Return the cold table of a version of a topic's table, whatever Pulsar still has.
 
-        ``columns``: the wanted ones, as Spark's JSON of a schema; ``predicates``: what
-        ``Filters.java`` writes.
-        """
-        from spark_ext.datasource.tasks import pickled_plan  # pyspark is loaded when first needed
-
-        clients = self._clients(config_path)
-        local, _, token = name.rpartition(HOT)
-        snapshot = self._snapshot(clients, config_path, plain_topic(namespace, local), token)
-        hot = replace(snapshot, version=None)
-        return pickled_plan(clients, hot, columns, predicates, parallelism)
-
-    def files(
-        self, config_path: str | None, namespace: str, name: str, predicates: str
-    ) -> dict[str, Any]:
-        """What a scan of a cold table reads, as ``ColdTables.files`` has it."""
-        topic, version = _cold_name(namespace, name)
-        return self._cold.files(self._clients(config_path), topic, version, predicates)
-
-    def extremes(
-        self, config_path: str | None, namespace: str, name: str, columns: list[str]
-    ) -> dict[str, Any]:
-        """What the log knows of a cold table's rows, as ``ColdTables.extremes`` has it."""
-        topic, version = _cold_name(namespace, name)
-        return self._cold.extremes(self._clients(config_path), topic, version, columns)
-
-    def archive(
-        self, config_path: str | None, namespace: str, name: str, version: int | None, at: int
-    ) -> dict[str, str]:
-        """{name}: the cold table of a version of a topic's table, whatever Pulsar still has.
-
-        ``version``; or, where it is None, the newest that was made at ``at`` (µs) or before. Raises
-        NotFoundError where there is none.
+        Raises NotFoundError where there is none.
         """
         clients = self._clients(config_path)
-        topic = plain_topic(namespace, name)
+        topic = plain_topic(question.namespace, question.name)
         clients.admin.require_consume(topic)
-        if version is None:
-            table = TopicTable.open_at(clients.storage, topic, at)
+        if question.version is not None:
+            table = TopicTable.open(clients.storage, topic, question.version)
         else:
-            table = TopicTable.open(clients.storage, topic, version)
+            assert question.at is not None
+            table = TopicTable.open_at(clients.storage, topic, question.at)
         if table is None:
             raise NotFoundError(
                 f"topic {topic} has no table yet, so no versions",
                 hint=f"run: pulsar-lake offload --once {topic}",
             )
         require_readable(table)
-        return {"name": f"{name}{COLD}{self._cold.keep(clients, table)}"}
+        self.cold.keep(clients, table)
+        return described(question.name, table)
+
+    # -- reads -----------------------------------------------------------------------------------
+
+    def hot_scan(self, config_path: str | None, read: HotRead, parallelism: int) -> TaskPlan:
+        """Return the tasks of a scan of a hot table."""
+        from spark_ext.planner.scans import hot_scan  # pyspark is loaded when first needed
+
+        clients = self._clients(config_path)
+        local, _, token = read.name.rpartition(HOT)
+        topic = plain_topic(read.namespace, local)
+        snapshot = self._snapshot(clients, config_path, topic, token)
+        return hot_scan(clients, replace(snapshot, version=None), read, parallelism)
+
+    def cold_plan(self, config_path: str | None, read: ColdRead) -> ColdPlan:
+        """Return what a scan of a cold table reads."""
+        topic, version = _cold_name(read.namespace, read.name)
+        return self.cold.plan(self._clients(config_path), topic, version, read)
 
     # -- kept ----------------------------------------------------------------------------------
 
@@ -239,9 +216,6 @@ class Relations:
         if token_size(token) <= _KEPT_TOKEN_BYTES:
             self._keep(config_path, token, found)
         return found
-
-    def _clients(self, config_path: str | None) -> Clients:
-        return self._clients_of(load_settings(config_path))
 
 
 def _visible(admin: AdminClient, namespace: str) -> bool:
@@ -284,7 +258,7 @@ def view_text(snapshot: Snapshot, catalog: str, token: str, version: TableVersio
             if one.first < one.before
         ]
         halves.append(" WHERE ".join([half, " AND ".join(conditions)] if conditions else [half]))
-    if snapshot.hot or snapshot.ciphertext or snapshot.compacted:
+    if _has_hot(snapshot):
         table = quoted(catalog, namespace, f"{topic.name}{HOT}{token}")
         halves.append(f"SELECT {names} FROM {table}")
     if not halves:
@@ -330,14 +304,15 @@ def _cold_columns(columns: pa.Schema, have: pa.Schema) -> str:
     return ", ".join(found)
 
 
-def _hot_answer(local: str, snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "kind": "hot",
-        "name": f"{local} (hot)",
-        "schema": columns_ddl(snapshot.columns),
-        "rows": sum(one.entries for one in snapshot.hot),
-        "bytes": _known_bytes(snapshot.hot),
-    }
+def _hot_table(local: str, token: str, snapshot: Snapshot) -> SnapshotTable:
+    rows, size = sum(one.entries for one in snapshot.hot), _known_bytes(snapshot.hot)
+    schema = columns_ddl(snapshot.columns)
+    return SnapshotTable(f"{local}{HOT}{token}", f"{local} (hot)", False, schema, rows, size)
+
+
+def _has_hot(snapshot: Snapshot) -> bool:
+    """Return whether a view of the snapshot names its hot table."""
+    return bool(snapshot.hot or snapshot.ciphertext or snapshot.compacted)
 
 
 def _known_bytes(segments: Sequence[Segment]) -> int | None:

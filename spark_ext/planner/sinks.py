@@ -1,4 +1,4 @@
-"""Writes to topics, for the shim: what its tasks run, what is decided, what is sent.
+"""Writes to topics: what their tasks run, what is decided, what is sent.
 
 A write is named by what ``open`` answers, which the shim hands back: a planner that was started
 anew meanwhile goes on with it.
@@ -6,16 +6,15 @@ anew meanwhile goes on with it.
 
 from __future__ import annotations
 
-import base64
-import json
 import pickle
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -24,6 +23,19 @@ from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Partition, Topic
 from reader.model.columns import METADATA
 from spark_ext.ddl import columns_ddl, literal
+from spark_ext.planner.protocol import (
+    AbortWrite,
+    CommitWrite,
+    CreatedTopic,
+    CreateTopic,
+    Done,
+    OpenedWrite,
+    OpenWrite,
+    Sending,
+    Sink,
+    Write,
+    WriteState,
+)
 from spark_ext.planner.topic_names import COLD, COMPACTED, HOT, TIERS_SUFFIX, plain_topic
 
 if TYPE_CHECKING:
@@ -35,6 +47,7 @@ SINK, PAYLOAD = "/sink", "/payload"
 """Behind a topic's name: what rows are written to, by name or by position (``WriteNames.java``)."""
 _READ = (COMPACTED, TIERS_SUFFIX, HOT, COLD)
 """In a name that ``relations`` reads as something else than a topic."""
+_NOTHING = Sending(None, "")
 _KEPT_WRITES = 256
 _KEPT_TOPICS = 10_000
 _KEPT_SECONDS = 60.0
@@ -60,18 +73,10 @@ class Sinks:
         self._unnamed: dict[str, tuple[NamedWrite, str | None]] = {}  # that are under way
         self._free: dict[tuple[str | None, str | None], list[NamedWrite]] = {}
         self._sendable: OrderedDict[tuple[str | None, Topic, bool], float] = OrderedDict()
-        self._opened: OrderedDict[tuple[Any, ...], tuple[float, dict[str, Any]]] = OrderedDict()
+        self._opened: OrderedDict[tuple[object, ...], tuple[float, OpenedWrite]] = OrderedDict()
 
-    def table(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
-        """The topic as a table: {name, schema, payload, defaults, omitted, ignored}.
-
-        Raises NotFoundError.
-
-        ``schema``: the columns that rows may have, as DDL; ``payload``: how many are the payload's;
-        ``defaults``: SQL expressions, of those that have a default; ``omitted``: those that are
-        not given where they are NULL, which they cannot be, and ``ignored``: those that messages
-        are never given.
-        """
+    def describe(self, config: str | None, namespace: str, name: str) -> Sink:
+        """Return the topic as what rows are written to. Raises NotFoundError."""
         payload, asked = name.endswith(PAYLOAD), name
         name = name.removesuffix(PAYLOAD).removesuffix(SINK)
         if name == asked and _suffix(name):  # nobody writes to it: whether it is there is asked
@@ -81,45 +86,36 @@ class Sinks:
 
         target = resolve_target(self._clients_of(config), topic)
         columns = target.columns
-        return {
-            "name": name,
-            "schema": columns_ddl([*columns, *(() if payload else METADATA)]),
-            "payload": len(columns),
-            "defaults": {
+        return Sink(
+            name=name,
+            schema=columns_ddl([*columns, *(() if payload else METADATA)]),
+            payload=len(columns),
+            defaults={
                 name: literal(value, columns.field(name).type)
                 for name, value in target.defaults().items()
             },
-            "omitted": target.omitted(),
-            "ignored": _ignored(),
-        }
+            omitted=tuple(target.omitted()),
+            ignored=_ignored(),
+        )
 
-    def create(
-        self,
-        config: str | None,
-        namespace: str,
-        name: str,
-        columns: str,
-        properties: Mapping[str, str],
-    ) -> dict[str, Any]:
-        """{ignored}: as ``table`` has it, of a topic that is made with these columns.
-
-        ``columns``: as Spark's JSON of a schema. Raises ConfigurationError where it cannot be.
-        """
+    def create(self, config: str | None, question: CreateTopic) -> CreatedTopic:
+        """Make a topic. Raises ConfigurationError where it cannot have these columns."""
         from reader.sink import create_topic
 
-        topic = _written_topic(namespace, name)
-        create_topic(self._clients_of(config), topic, _arrow(columns), properties)
+        topic = _written_topic(question.namespace, question.name)
+        columns = _arrow(question.columns)
+        create_topic(self._clients_of(config), topic, columns, question.properties)
         self._forget(topic)
-        return {"ignored": _ignored()}
+        return CreatedTopic(_ignored())
 
-    def drop(self, config: str | None, namespace: str, name: str) -> dict[str, Any]:
-        """{}: the topic is deleted, where the settings allow it."""
+    def drop(self, config: str | None, namespace: str, name: str) -> Done:
+        """Delete a topic, where the settings allow it."""
         from reader.sink import drop_topic
 
         topic = _written_topic(namespace, name)
         drop_topic(self._clients_of(config), topic)
         self._forget(topic)
-        return {}
+        return Done()
 
     def _forget(self, topic: Topic) -> None:
         """What was known of it, and its writes' names: it is another one now."""
@@ -130,47 +126,29 @@ class Sinks:
                 del self._free[place]
             self._opened.clear()
 
-    def open(
-        self,
-        config: str | None,
-        options: Mapping[str, str],
-        topic: str | None,
-        columns: str,
-        query: str,
-        streaming: bool,
-    ) -> dict[str, Any]:
-        """{write, function, python, version}: of the tasks that take rows of ``columns``.
-
-        ``topic``: of the table; None: ``options`` name one, or rows do. ``columns``: as Spark's
-        JSON of a schema. ``query``: what names the write, where ``options`` do not. Raises
-        ConfigurationError for rows that cannot be written there.
-        """
-        key = (config, tuple(sorted(options.items())), topic, columns, query)
-        if streaming and (known := self._known(key)) is not None:
+    def open(self, config: str | None, question: OpenWrite) -> OpenedWrite:
+        """Open a write. Raises ConfigurationError for rows that cannot be written there."""
+        _require_config(question.options, config)
+        options = tuple(sorted(question.options.items()))
+        key = (config, options, question.topic, question.columns, question.query)
+        if not question.streaming:
+            return self._open(config, question)
+        if (known := self._known(key)) is not None:
             return known
-        opened = self._open(config, options, topic, columns, query, streaming)
-        if streaming:
-            with self._lock:
-                self._opened[key] = (self._clock(), opened)
-                while len(self._opened) > _KEPT_WRITES:
-                    self._opened.popitem(last=False)
+        opened = self._open(config, question)
+        with self._lock:
+            self._opened[key] = (self._clock(), opened)
+            while len(self._opened) > _KEPT_WRITES:
+                self._opened.popitem(last=False)
         return opened
 
-    def _known(self, key: tuple[Any, ...]) -> dict[str, Any] | None:
+    def _known(self, key: tuple[object, ...]) -> OpenedWrite | None:
         """What was answered to the same stream a moment ago: Spark asks for each of its batches."""
         with self._lock:
             found = self._opened.get(key)
         return found[1] if found and self._clock() - found[0] < _KEPT_SECONDS else None
 
-    def _open(
-        self,
-        config: str | None,
-        options: Mapping[str, str],
-        topic: str | None,
-        columns: str,
-        query: str,
-        streaming: bool,
-    ) -> dict[str, Any]:
+    def _open(self, config: str | None, question: OpenWrite) -> OpenedWrite:
         from reader.sink import (
             Delivery,
             NamedWrite,
@@ -178,18 +156,19 @@ class Sinks:
             require_deduplication,
             require_producer,
         )
-        from spark_ext.datasource.sink_tasks import WriteFormat, pickled_writing
+        from spark_ext.datasource.sink_tasks import WriteFormat
+        from spark_ext.planner.sink_scans import writing
 
-        asked = _options(options, topic)
-        if streaming and asked.app is not None:
+        asked = _options(question.options, question.topic)
+        if question.streaming and asked.app is not None:
             raise ConfigurationError(
                 "txnAppId and txnVersion are for batches: a stream has its own",
                 hint="leave them out, or write in foreachBatch",
             )
         clients = self._clients_of(config)
-        rows = _arrow(columns)
+        rows = _arrow(question.columns)
         target = self._target(clients, asked, rows)
-        named = streaming or asked.app is not None
+        named = question.streaming or asked.app is not None
         once = asked.delivery is Delivery.EXACTLY_ONCE
         if once:
             if not clients.has_storage:
@@ -212,67 +191,62 @@ class Sinks:
         # The same name with another topic is another write: also of a copied checkpoint.
         place = None if asked.topic is None else asked.topic.local_name
         if named or not once:
-            one = NamedWrite(clients, asked.app or query, place, now=self._now)
+            one = NamedWrite(clients, asked.app or question.query, place, now=self._now)
             state, version = None, asked.version
         else:
             one = self._taken(config, clients, place)
-            state = one.state()
-            version = state["version"] + 1
+            state = WriteState(**one.state())
+            version = state.version + 1
         form = WriteFormat(clients.settings, asked, target, one.directory, keys)
-        write = {
-            "options": dict(options),
-            "topic": topic,
-            "app": one.app,
-            "place": place,
-            "named": named,
-            "version": version or 0,
-            "state": state,
-        }
-        return pickled_writing(form) | {"write": json.dumps(write)}
+        write = Write(
+            options=question.options,
+            topic=question.topic,
+            app=one.app,
+            place=place,
+            named=named,
+            version=version or 0,
+            state=state,
+        )
+        return OpenedWrite(write, writing(form))
 
-    def commit(
-        self, config: str | None, write: str, epoch: int | None, messages: Sequence[str]
-    ) -> dict[str, Any]:
-        """{} where nothing is to be sent; else the tasks that send it, as ``pickled_sending``.
-
-        ``epoch``: of a stream's batch. ``messages``: pickles in base64, of each task.
-        """
+    def commit(self, config: str | None, question: CommitWrite) -> Sending:
+        """Decide what a write sends. Return the tasks that send it."""
         from reader.sink import Delivery
-        from spark_ext.datasource.sink_tasks import pickled_sending
+        from spark_ext.planner.sink_scans import sending
 
+        write, epoch = question.write, question.epoch
         asked, one, clients, version = self._named(config, write, epoch)
-        named = json.loads(write)["named"]
         if asked.delivery is not Delivery.EXACTLY_ONCE:
-            if named and clients.has_storage:
+            if write.named and clients.has_storage:
                 with suppress(ConfigurationError):  # a storage where nothing can be staged
                     one.give_up(version)
-            return {}
-        staged: list[StagedFile] = [pickle.loads(base64.b64decode(text)) for text in messages]
+            return _NOTHING
+        staged: list[StagedFile] = [pickle.loads(one) for one in question.messages]
         if asked.topic is None:
             routed = {name: part.schemas[name].message for part in staged for name in part.runs}
             self._require_sendable(config, clients, asked, routed, bool(asked.encryption_keys))
         decided = one.decide(version, staged, encrypted=bool(asked.encryption_keys))
         if decided is None:
             self._given_back(config, one)
-            return {}
+            return _NOTHING
         manifest, first = decided
         if manifest.sent or manifest.version != version:
-            return {}
+            return _NOTHING
         if not first:
             begun = {part.partition: part.schema.message for part in manifest.partitions}
             self._require_sendable(config, clients, asked, begun, manifest.encrypted)
         resume = f"txnAppId = {one.app}, txnVersion = {version}" if epoch is None else ""
-        return pickled_sending(clients.settings, manifest, first, resume)
+        return sending(clients.settings, manifest, first, resume)
 
-    def sent(self, config: str | None, write: str, epoch: int | None) -> dict[str, Any]:
-        """Everything that ``commit`` gave has been sent."""
+    def sent(self, config: str | None, write: Write, epoch: int | None) -> Done:
+        """Note that everything that ``commit`` gave has been sent."""
         _, one, _, version = self._named(config, write, epoch)
         manifest = one.latest()
         if manifest is None or manifest.version != version or manifest.sent:
-            return {}
-        if json.loads(write)["named"]:
+            return Done()
+        if write.named:
             one.sent(manifest)
-            return {}
+            return Done()
         try:
             one.forget()
         except UnavailableError:  # all of it is sent: maintenance deletes the rest
@@ -280,29 +254,27 @@ class Sinks:
                 self._unnamed.pop(one.directory, None)
         else:
             self._given_back(config, one)
-        return {}
+        return Done()
 
-    def abort(
-        self, config: str | None, write: str, decided: bool, messages: Sequence[str]
-    ) -> dict[str, Any]:
-        """The write has failed: what was staged is dropped.
+    def abort(self, config: str | None, question: AbortWrite) -> Done:
+        """Drop what a write that has failed has staged.
 
-        ``decided``: its ``commit`` was asked for, and may be under way still: then nobody can tell
-        what is needed, and the name is nobody's any more. Maintenance deletes the rest.
+        What is needed of one that was decided nobody can tell, as its ``commit`` may be under way:
+        the name is nobody's any more, and maintenance deletes the rest.
         """
         from reader.sink import Delivery
 
-        asked, one, clients, _ = self._named(config, write, None)
+        asked, one, clients, _ = self._named(config, question.write, None)
         if asked.delivery is not Delivery.EXACTLY_ONCE:
-            return {}
-        if decided:
+            return Done()
+        if question.decided:
             with self._lock:
                 self._unnamed.pop(one.directory, None)
-            return {}
-        staged: list[StagedFile] = [pickle.loads(base64.b64decode(text)) for text in messages]
+            return Done()
+        staged: list[StagedFile] = [pickle.loads(one) for one in question.messages]
         clients.storage.objects().delete([part.path for part in staged if part.path])
         self._given_back(config, one)
-        return {}
+        return Done()
 
     def _require_sendable(
         self,
@@ -369,15 +341,12 @@ class Sinks:
         return target
 
     def _named(
-        self, config: str | None, write: str, epoch: int | None
+        self, config: str | None, write: Write, epoch: int | None
     ) -> tuple[SinkOptions, NamedWrite, Clients, int]:
         from reader.sink import NamedWrite
 
-        value = json.loads(write)
         clients = self._clients_of(config)
-        made = NamedWrite(
-            clients, value["app"], value["place"], named=value["named"], now=self._now
-        )
+        made = NamedWrite(clients, write.app, write.place, named=write.named, now=self._now)
         key = (config, made.directory)
         with self._lock:
             found, _ = self._unnamed.get(made.directory, (None, None))
@@ -386,10 +355,10 @@ class Sinks:
                 self._writes[key] = found
             while len(self._writes) > _KEPT_WRITES:
                 self._writes.popitem(last=False)
-        if value["state"] is not None:  # asked for by another planner, which is gone
-            found.assume(value["state"])
-        asked = _options(value["options"], value["topic"])
-        return asked, found, clients, value["version"] if epoch is None else epoch
+        if write.state is not None:  # asked for by another planner, which is gone
+            found.assume(asdict(write.state))
+        asked = _options(write.options, write.topic)
+        return asked, found, clients, write.version if epoch is None else epoch
 
 
 def _written_topic(namespace: str, name: str) -> Topic:
@@ -407,10 +376,19 @@ def _suffix(name: str) -> str:
     return next((suffix for suffix in _READ if suffix in name), "")
 
 
-def _ignored() -> list[str]:
+def _ignored() -> tuple[str, ...]:
     from reader.encode import WRITABLE
 
-    return [name for name in METADATA.names if name not in WRITABLE]
+    return tuple(name for name in METADATA.names if name not in WRITABLE)
+
+
+def _require_config(options: Mapping[str, str], config: str | None) -> None:
+    """Raise ConfigurationError where an option chooses other settings than the catalog's."""
+    if any(value != config for name, value in options.items() if name.lower() == "config"):
+        raise ConfigurationError(
+            "the settings of Pulsar cannot be chosen by an option",
+            hint="leave it out: they are the catalog's",
+        )
 
 
 def _options(options: Mapping[str, str], topic: str | None) -> SinkOptions:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
+import uuid
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any
 
 from reader.clients import Clients
 from reader.model import Tier
@@ -27,68 +27,84 @@ from reader.stream import (
 from spark_ext.ddl import columns_ddl, string_literal
 from spark_ext.planner.cold_tables import ColdTables
 from spark_ext.planner.column_changes import require_columns
+from spark_ext.planner.protocol import (
+    BatchFiles,
+    BatchPlan,
+    BatchTier,
+    ColdPlan,
+    ColdRead,
+    HotRead,
+    MeasureStream,
+    MicroBatch,
+    NextOffset,
+    NextOffsets,
+    PlanBatch,
+    Stream,
+    StreamBounds,
+    StreamColumns,
+    StreamEnd,
+    StreamMetrics,
+    TaskPlan,
+)
 
 __all__ = ["Streams"]
 
-Query = tuple[str | None, str, str]
-"""Of one stream: its configuration, its options, and its place in the checkpoint ("": there is no
-query yet). What two queries with the same options wait for and have read is not the same."""
 _KEPT_STREAMS = 256
+_KEPT_PLANS = 16
+"""Of all streams: each has at most two that are needed, the one that runs and the one after it."""
 
 
 class Streams:
-    """Answers the shim's questions about streams. Thread-safe. ``clients_of``: those of a
-    configuration."""
+    """Streams of topics. Thread-safe. ``clients_of``: those of a configuration."""
 
     def __init__(self, clients_of: Callable[[str | None], Clients], cold: ColdTables) -> None:
         self._clients_of = clients_of
         self._cold = cold
         self._lock = Lock()
-        self._streams: OrderedDict[Query, TopicStream] = OrderedDict()
+        self._streams: OrderedDict[tuple[object, ...], TopicStream] = OrderedDict()
         self._tails: dict[int, Tails] = {}
+        self._plans: OrderedDict[str, Sequence[TopicBatch]] = OrderedDict()
 
-    def columns(self, query: Query) -> dict[str, Any]:
-        """{schema}: as DDL."""
-        return {"schema": columns_ddl(self._stream(query).columns())}
+    def describe(self, config: str | None, stream: Stream) -> StreamColumns:
+        """Return the columns of a stream."""
+        return StreamColumns(columns_ddl(self._stream(config, stream).columns()))
 
-    def bounds(self, query: Query) -> dict[str, str | None]:
-        """{start, ending}: where the first batch begins, and the last one ends (null: never)."""
-        start, ending = self._stream(query).bounds()
-        return {"start": start.to_json(), "ending": ending.to_json() if ending else None}
+    def bounds(self, config: str | None, stream: Stream) -> StreamBounds:
+        """Return where the first batch begins, and the last one ends."""
+        start, ending = self._stream(config, stream).bounds()
+        return StreamBounds(start.to_json(), ending.to_json() if ending else None)
 
-    def end(self, query: Query) -> dict[str, str]:
-        """{latest}: where Trigger.AvailableNow ends."""
-        return {"latest": self._stream(query).end().to_json()}
+    def end(self, config: str | None, stream: Stream) -> StreamEnd:
+        """Return where Trigger.AvailableNow ends."""
+        return StreamEnd(self._stream(config, stream).end().to_json())
 
-    def next(
-        self, query: Query, start: str, ending: str | None, until: str | None, waited: float
-    ) -> dict[str, str]:
-        """{next, latest}: how far the next batch goes, and how far it could. ``waited``: seconds
-        since the last one was begun."""
-        found, latest = self._stream(query).next(
-            StreamOffset.from_json(start),
-            waited=waited,
-            ending=None if ending is None else StreamOffset.from_json(ending),
-            until=None if until is None else StreamOffset.from_json(until),
+    def next(self, config: str | None, question: NextOffset) -> NextOffsets:
+        """Return how far the next batch goes, and how far it could go."""
+        found, latest = self._stream(config, question.stream).next(
+            StreamOffset.from_json(question.start),
+            waited=question.waited,
+            ending=_offset(question.ending),
+            until=_offset(question.until),
         )
-        return {"next": found.to_json(), "latest": latest.to_json()}
+        return NextOffsets(found.to_json(), latest.to_json())
 
-    def batch(self, query: Query, start: str, end: str, began: str, columns: str) -> dict[str, Any]:
-        """{name, snapshots, files: [{part, bytes, where}], hot: {tier: bytes}}: one of them at
-        least. ``began``: where the stream begins. ``snapshots``: what ``files`` and ``plan`` are to
-        be asked with. ``hot``: what tasks read, entries of the table that they decrypt included.
+    def plan(self, config: str | None, question: PlanBatch) -> BatchPlan:
+        """Plan a micro-batch: its parts and tiers, at least one of them.
+
+        hot: what tasks read, entries of the table that they decrypt included
         """
-        stream = self._stream(query)
+        stream, clients = self._stream(config, question.stream), self._clients_of(config)
+        began = StreamOffset.from_json(question.began).partitions
         parts = {"whole": 0, "cut": 0, "late": 0}
         hot: dict[str, int] = {}
         wheres: list[str] = []
         late: list[str] = []
         known: list[str] = []
         encrypted = False
-        token, batches = stream.plan(*_range(start, end))
+        snapshots, batches = stream.plan(*_range(question.start, question.end))
         for one in batches:
-            require_columns(one.snapshot, columns)
-            plan = one.plan(self._clients_of(query[0]))
+            require_columns(one.snapshot, question.columns)
+            plan = one.plan(clients)
             for file in plan.cold:
                 if file.read:
                     parts["whole" if one.has_all_of(file.file) else "cut"] += max(
@@ -96,7 +112,7 @@ class Streams:
                     )
             parts["late"] += sum(max(1, file.bytes) for file in one.late_files())
             wheres.append(_of_topic(one, position_filter(one.ranges)))
-            late.append(_of_topic(one, one.late_filter(StreamOffset.from_json(began).partitions)))
+            late.append(_of_topic(one, one.late_filter(began)))
             known += [_if_of_topic(one, where)] if (where := one.unless_given_up_later()) else []
             sealed = one.snapshot.ciphertext
             decrypts = sealed is not None and any(map(one.has_cold_rows_of, sealed.partitions))
@@ -112,97 +128,103 @@ class Streams:
             "cut": " AND ".join([f"({' OR '.join(wheres)})", *known]),
             "late": " OR ".join(late),
         }
-        return {
-            "name": stream.name,
-            "snapshots": token,
-            "files": [
-                {"part": part, "bytes": size, "where": filters[part]}
-                for part, size in parts.items()
-                if size
-            ],
-            "hot": hot or ({} if any(parts.values()) else {Tier.BOOKKEEPER: 0}),
-        }
+        files = [BatchFiles(part, size, filters[part]) for part, size in parts.items() if size]
+        if not files and not hot:
+            hot = {Tier.BOOKKEEPER: 0}
+        number = self._keep(batches)
+        batch = MicroBatch(question.stream, question.start, question.end, number, snapshots)
+        tiers = tuple(BatchTier(tier, size) for tier, size in hot.items())
+        return BatchPlan(stream.name, batch, tuple(files), tiers)
 
-    def files(
-        self,
-        query: Query,
-        start: str,
-        end: str,
-        snapshots: str,
-        part: str,
-        predicates: str,
-    ) -> dict[str, Any]:
-        """As ``ColdTables.files``: those of one part of a batch that ``predicates`` leave."""
-        stream, clients = self._stream(query), self._clients_of(query[0])
-        answers = []
-        for one in stream.batch(*_range(start, end), snapshots):
+    def cold_plan(self, config: str | None, batch: MicroBatch, read: ColdRead) -> ColdPlan:
+        """Return the files of one part of a micro-batch that a query's filters leave."""
+        clients = self._clients_of(config)
+        found: list[ColdPlan] = []
+        for one in self._planned(config, batch):
             table = one.snapshot.table
             if table is None:
                 continue
             paths = (
                 {file.path for file in one.late_files()}
-                if part == "late"
+                if read.name == "late"
                 else {
                     file.file.path
                     for file in one.plan(clients).cold
-                    if file.read and one.has_all_of(file.file) == (part == "whole")
+                    if file.read and one.has_all_of(file.file) == (read.name == "whole")
                 }
             )
             if paths:
-                answers.append(self._cold.files_of(clients, table, predicates, paths))
-        return _together(answers)
+                found.append(self._cold.files_of(clients, table, read.filters, paths))
+        tables = tuple(table for plan in found for table in plan.tables)
+        return ColdPlan(None, tables, sum(plan.bytes for plan in found))
 
-    def plan(
-        self,
-        query: Query,
-        start: str,
-        end: str,
-        snapshots: str,
-        tier: str,
-        columns: str,
-        predicates: str,
-        parallelism: int,
-    ) -> dict[str, Any]:
-        """As ``Relations.plan``: the tasks of a batch's hot rows that come from one tier."""
-        from spark_ext.datasource.tasks import pickled_tasks  # pyspark is loaded when first needed
+    def hot_scan(
+        self, config: str | None, batch: MicroBatch, read: HotRead, parallelism: int
+    ) -> TaskPlan:
+        """Return the tasks of a micro-batch's hot rows that come from one tier."""
+        from spark_ext.planner.scans import tier_scan  # pyspark is loaded when first needed
 
-        stream, clients = self._stream(query), self._clients_of(query[0])
-        batches = stream.batch(*_range(start, end), snapshots)
-        return pickled_tasks(clients, batches, Tier(tier), columns, predicates, parallelism)
+        batches = self._planned(config, batch)
+        return tier_scan(self._clients_of(config), batches, read, parallelism)
 
-    def metrics(self, query: Query, at: str | None, latest: str | None) -> dict[str, str]:
-        """Messages and bytes behind, and the greatest age; of each partition as JSON."""
-        if at is None or latest is None:
-            return {}
-        stream = self._stream(query)
-        stream.show(StreamOffset.from_json(at))
-        lags = stream.lag(*_range(at, latest))
+    def metrics(self, config: str | None, question: MeasureStream) -> StreamMetrics:
+        """Return messages and bytes behind, and the greatest age; of each partition as JSON."""
+        if question.at is None or question.latest is None:
+            return StreamMetrics({})
+        stream = self._stream(config, question.stream)
+        stream.show(StreamOffset.from_json(question.at))
+        lags = stream.lag(*_range(question.at, question.latest))
         ages = [one.seconds for one in lags.values() if one.seconds is not None]
-        return {
-            "messagesBehind": str(sum(one.messages for one in lags.values())),
-            "bytesBehind": str(sum(one.bytes for one in lags.values())),
-            "secondsBehind": f"{max(ages, default=0.0):.1f}",
-            "partitions": json.dumps(
-                {
-                    str(partition): [one.messages, one.bytes, one.seconds]
-                    for partition, one in sorted(lags.items())
-                    if one.messages or one.bytes
-                }
-            ),
+        partitions = {
+            str(partition): [one.messages, one.bytes, one.seconds]
+            for partition, one in sorted(lags.items())
+            if one.messages or one.bytes
         }
+        return StreamMetrics(
+            {
+                "messagesBehind": str(sum(one.messages for one in lags.values())),
+                "bytesBehind": str(sum(one.bytes for one in lags.values())),
+                "secondsBehind": f"{max(ages, default=0.0):.1f}",
+                "partitions": json.dumps(partitions),
+            }
+        )
 
-    def _stream(self, query: Query) -> TopicStream:
-        clients = self._clients_of(query[0])
+    def _keep(self, batches: Sequence[TopicBatch]) -> str:
+        """Keep a plan. Return its id, which no other planner gives."""
+        number = uuid.uuid4().hex
         with self._lock:
-            found = self._streams.pop(query, None)
+            self._plans[number] = batches
+            while len(self._plans) > _KEPT_PLANS:
+                self._plans.popitem(last=False)
+        return number
+
+    def _planned(self, config: str | None, batch: MicroBatch) -> Sequence[TopicBatch]:
+        """Return the plan of a micro-batch: the very same, or one of the same snapshots."""
+        with self._lock:
+            known = self._plans.get(batch.plan)
+        if known is not None:
+            return known
+        stream = self._stream(config, batch.stream)
+        return stream.batch(*_range(batch.start, batch.end), batch.snapshots)
+
+    def _stream(self, config: str | None, stream: Stream) -> TopicStream:
+        clients = self._clients_of(config)
+        # What two queries with the same options wait for and have read is not the same.
+        key = (config, *sorted(stream.options.items()), stream.place)
+        with self._lock:
+            found = self._streams.pop(key, None)
             if found is None:
                 tails = self._tails.setdefault(id(clients), Tails(clients))
-                wanted = StreamOptions.of(json.loads(query[1]))
+                wanted = StreamOptions.of(stream.options)
                 found = TopicStream(clients, wanted, tails, warn=_warn)
-            self._streams[query] = found
+            self._streams[key] = found
             while len(self._streams) > _KEPT_STREAMS:
                 self._streams.popitem(last=False)
             return found
+
+
+def _offset(text: str | None) -> StreamOffset | None:
+    return None if text is None else StreamOffset.from_json(text)
 
 
 def _range(start: str, end: str) -> tuple[StreamOffset, StreamOffset]:
@@ -215,20 +237,6 @@ def _of_topic(batch: TopicBatch, where: str) -> str:
 
 def _if_of_topic(batch: TopicBatch, where: str) -> str:
     return f"(__topic <> {string_literal(batch.snapshot.topic.full_name)} OR {where})"
-
-
-def _together(answers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of several tables: ``roots`` has that of each path."""
-    if len(answers) == 1:
-        return answers[0]
-    lists = ("paths", "sizes", "times")
-    return {
-        "root": answers[0]["root"] if answers else "/",
-        "roots": [one["root"] for one in answers for _ in one["paths"]],
-        **{name: [value for one in answers for value in one[name]] for name in lists},
-        "rows": None,
-        "bytes": sum(one["bytes"] for one in answers),
-    }
 
 
 def _warn(text: str) -> None:

@@ -121,7 +121,7 @@ MUTATIONS = (
     Mutation(
         "ids-of-another-planner-forgotten",
         "spark_ext/planner/sinks.py",
-        'found.assume(value["state"])',
+        "found.assume(asdict(write.state))",
         "pass",
         "after its planner has died a batch goes on with a new name of a producer",
         ("tests/unit/spark/planner/test_sinks.py",),

@@ -28,7 +28,7 @@ from tests.unit.repository.tree import (
 
 LONGEST = 500
 """Lines of a file."""
-MOST = 13
+MOST = 17
 """Python files of a folder: twelve modules and its ``__init__``."""
 
 _ROOMS_OF = (*PRODUCT, "testbed")

@@ -1,1 +1,4 @@
-"""The planner behind the catalog shim: tables, plans, writes."""
+"""The planner behind the catalog shim: tables, plans, writes.
+
+expressions  filters of Spark's
+"""

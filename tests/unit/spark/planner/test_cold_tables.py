@@ -22,8 +22,10 @@ from reader.pulsar import AdminClient
 from reader.storage import Storage
 from reader.table import require_readable
 from spark_ext.planner.cold_tables import ColdTables, TableVersion
+from spark_ext.planner.protocol import Aggregate, ColdRead, Expression, TableFiles
 from tests.support.additions import addition, open_table
 from tests.support.tables import TOPIC, fill
+from tests.unit.spark.planner.expressions import call, column, literal
 
 
 class Admin:
@@ -58,9 +60,37 @@ def version(clients: Clients) -> TableVersion:
     return TableVersion.of(open_table(clients.storage, TOPIC))
 
 
-def ledger_is(op: str, value: int) -> str:
-    left, right = {"column": ["__ledgerId"]}, {"value": value, "type": "long"}
-    return json.dumps([{"op": op, "args": [left, right]}])
+def ledger_is(op: str, value: int) -> Expression:
+    return call(op, column("__ledgerId"), literal(value, "long"))
+
+
+def files(
+    tables: ColdTables, clients: Clients, version: TableVersion, *filters: Expression
+) -> TableFiles:
+    """Return the files that filters leave."""
+    plan = tables.plan(clients, TOPIC, version, ColdRead("", "", None, filters, ()))
+    [found] = plan.tables
+    assert plan.values is None
+    assert plan.bytes == sum(found.sizes)
+    return found
+
+
+def rows(tables: ColdTables, clients: Clients, version: TableVersion) -> int | None:
+    return tables.describe(clients, "t", TOPIC, version).rows
+
+
+def values(
+    clients: Clients, version: TableVersion, *aggregates: Aggregate
+) -> tuple[int | None, ...] | None:
+    """Return the values of aggregates, if the log knows all of them: then no file is named."""
+    read = ColdRead("", "", None, (), aggregates)
+    plan = ColdTables().plan(clients, TOPIC, version, read)
+    assert bool(plan.tables) is (plan.values is None)
+    return plan.values
+
+
+def extremes(clients: Clients, version: TableVersion, name: str) -> tuple[int | None, ...] | None:
+    return values(clients, version, Aggregate("min", name), Aggregate("max", name))
 
 
 def test_a_version_is_named_by_number_and_table(version: TableVersion) -> None:
@@ -72,20 +102,18 @@ def test_a_version_is_named_by_number_and_table(version: TableVersion) -> None:
 
 def test_files(clients: Clients, version: TableVersion) -> None:
     tables = ColdTables()
-    every = tables.files(clients, TOPIC, version, "[]")
-    assert (every["rows"], len(every["paths"])) == (30, 3)
-    assert every["bytes"] == sum(every["sizes"])
-    for path, size in zip(every["paths"], every["sizes"], strict=True):
-        assert (Path(every["root"].removeprefix("file:")) / path).stat().st_size == size
-    some = tables.files(clients, TOPIC, version, ledger_is(">", 2))
-    assert (some["rows"], len(some["paths"])) == (10, 1)
-    assert tables.files(clients, TOPIC, version, ledger_is("=", 9))["paths"] == []
+    every = files(tables, clients, version)
+    assert (rows(tables, clients, version), len(every.paths)) == (30, 3)
+    for path, size in zip(every.paths, every.sizes, strict=True):
+        assert (Path(every.root.removeprefix("file:")) / path).stat().st_size == size
+    assert len(files(tables, clients, version, ledger_is(">", 2)).paths) == 1
+    assert files(tables, clients, version, ledger_is("=", 9)).paths == ()
 
 
 def test_an_old_version_stays_what_it_was(clients: Clients, version: TableVersion) -> None:
     fill(clients.storage, [4])
     for tables in (ColdTables(), ColdTables()):
-        assert tables.describe(clients, TOPIC, version)["rows"] == 30
+        assert rows(tables, clients, version) == 30
 
 
 def test_a_table_that_was_made_anew_is_another_one(clients: Clients, version: TableVersion) -> None:
@@ -94,28 +122,46 @@ def test_a_table_that_was_made_anew_is_another_one(clients: Clients, version: Ta
     fill(clients.storage, [5])
     assert open_table(clients.storage, TOPIC).version == version.version
     with pytest.raises(NotFoundError, match="replaced since the query was made"):
-        ColdTables().files(clients, TOPIC, version, "[]")
+        files(ColdTables(), clients, version)
 
 
 def test_who_may_not_read_gets_no_files(
     clients: Clients, admin: Admin, version: TableVersion
 ) -> None:
     tables = ColdTables()
-    tables.files(clients, TOPIC, version, "[]")
+    files(tables, clients, version)
     admin.refuses = True
     with pytest.raises(ConfigurationError, match="no permission"):
-        tables.files(clients, TOPIC, version, "[]")
+        files(tables, clients, version)
     with pytest.raises(ConfigurationError, match="no permission"):
-        tables.describe(clients, TOPIC, version)
-    with pytest.raises(ConfigurationError, match="no permission"):
-        tables.extremes(clients, TOPIC, version, [])
+        rows(tables, clients, version)
+
+
+COUNT = Aggregate("count", None)
 
 
 def test_extremes(clients: Clients, version: TableVersion) -> None:
-    found = ColdTables().extremes(
-        clients, TOPIC, version, ["__ledgerId", "id", "amount", "__publishTime", "nope"]
-    )
-    assert found == {"rows": 30, "columns": {"__ledgerId": [1, 3], "id": [0, 9]}}
+    wanted = (COUNT, Aggregate("min", "__ledgerId"), Aggregate("max", "id"))
+    assert values(clients, version, *wanted) == (30, 1, 9)
+    assert extremes(clients, version, "__ledgerId") == (1, 3)
+    assert extremes(clients, version, "id") == (0, 9)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Aggregate("min", "amount"),
+        Aggregate("max", "__publishTime"),
+        Aggregate("max", "nope"),
+        Aggregate("count", "id"),
+        Aggregate("sum", "id"),
+        Aggregate("max", None),
+    ],
+)
+def test_an_aggregate_that_the_log_does_not_know(
+    clients: Clients, version: TableVersion, other: Aggregate
+) -> None:
+    assert values(clients, version, COUNT, other) is None
 
 
 def _rewrite_files(storage: Storage, change: Callable[[dict[str, Any]], object]) -> None:
@@ -140,15 +186,15 @@ def _rewrite_statistics(storage: Storage, change: Callable[[dict[str, Any]], obj
 
 def test_extremes_that_the_log_does_not_know(clients: Clients, version: TableVersion) -> None:
     _rewrite_statistics(clients.storage, lambda one: one["maxValues"].pop("id"))
-    found = ColdTables().extremes(clients, TOPIC, version, ["__ledgerId", "id"])
-    assert found == {"rows": 30, "columns": {"__ledgerId": [1, 3]}}
+    assert extremes(clients, version, "__ledgerId") == (1, 3)
+    assert extremes(clients, version, "id") is None
 
 
 def test_rows_that_the_log_does_not_know(clients: Clients, version: TableVersion) -> None:
     _rewrite_statistics(clients.storage, lambda one: one.pop("numRecords"))
-    tables = ColdTables()
-    assert tables.extremes(clients, TOPIC, version, ["id"]) == {"rows": None, "columns": {}}
-    assert tables.files(clients, TOPIC, version, "[]")["rows"] is None
+    assert values(clients, version, COUNT) is None
+    assert extremes(clients, version, "id") is None
+    assert rows(ColdTables(), clients, version) is None
 
 
 def test_a_column_without_a_value_has_no_extremes(clients: Clients) -> None:
@@ -160,8 +206,7 @@ def test_a_column_without_a_value_has_no_extremes(clients: Clients) -> None:
         del one["minValues"]["id"], one["maxValues"]["id"]
 
     _rewrite_statistics(clients.storage, all_null)
-    found = ColdTables().extremes(clients, TOPIC, version, ["id"])
-    assert found["columns"] == {"id": [None, None]}
+    assert extremes(clients, version, "id") == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +227,7 @@ def test_days_are_numbers(clients: Clients, text: str, number: int) -> None:
         one["nullCount"]["day"] = 0
 
     _rewrite_statistics(clients.storage, days)
-    found = ColdTables().extremes(clients, TOPIC, version, ["day"])
-    assert found["columns"] == {"day": [2, number]}
+    assert extremes(clients, version, "day") == (2, number)
 
 
 def test_a_table_that_cannot_be_read_stops_no_other(
@@ -197,19 +241,19 @@ def test_a_table_that_cannot_be_read_stops_no_other(
     with pytest.raises(CorruptError, match="outside of it"):
         tables.keep(clients, open_table(clients.storage, TOPIC))
     assert tables.keep(clients, good) == version
-    assert tables.files(clients, TOPIC, version, "[]")["rows"] == 30
+    assert len(files(tables, clients, version).paths) == 3
 
 
 def test_what_one_client_has_opened_is_not_anothers(
     clients: Clients, version: TableVersion, admin: Admin, tmp_path: Path
 ) -> None:
     tables = ColdTables()
-    tables.files(clients, TOPIC, version, "[]")
+    files(tables, clients, version)
     shutil.move(clients.storage.table_uri(TOPIC), tmp_path / "away")
-    assert tables.files(clients, TOPIC, version, "[]")["rows"] == 30
+    assert len(files(tables, clients, version).paths) == 3
     with Clients(clients.settings, admin=cast(AdminClient, admin)) as other:
         with pytest.raises(NotFoundError):
-            tables.files(other, TOPIC, version, "[]")
+            files(tables, other, version)
 
 
 def test_deletion_vectors_are_refused(clients: Clients, version: TableVersion) -> None:
@@ -219,4 +263,4 @@ def test_deletion_vectors_are_refused(clients: Clients, version: TableVersion) -
         TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
     )
     with pytest.raises(UnsupportedError, match="deletionVectors"):
-        ColdTables().files(clients, TOPIC, TableVersion(version.version + 1, version.table), "[]")
+        files(ColdTables(), clients, TableVersion(version.version + 1, version.table))

@@ -12,171 +12,124 @@ from typing import Any
 import pytest
 
 from reader.errors import NotFoundError, UnavailableError
-from spark_ext.planner.process import answer, read_lines, serve
-from spark_ext.planner.sinks import Sinks
-from spark_ext.planner.streams import Streams
+from spark_ext.planner.encoding import ErrorData, Reply, Request, decode, encode
+from spark_ext.planner.process import read_lines, reply, serve
+from spark_ext.planner.protocol import (
+    FindNamespace,
+    ListNamespaces,
+    ListTopics,
+    LoadRelation,
+    LoadVersion,
+    Names,
+    Question,
+)
 from spark_ext.session.errors import from_json
 
 
 class Stub:
-    """Answers like Relations, from memory."""
-
-    streams: Streams  # none of these tests asks for one
-    sinks: Sinks
+    """Answers from memory."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
 
-    def namespaces(self, config: str | None) -> list[str]:
-        return ["a/b"] if config is None else [config]
-
-    def namespace(self, config: str | None, namespace: str) -> dict[str, str]:
-        raise NotFoundError(f"namespace {namespace} does not exist")
-
-    def topics(self, config: str | None, namespace: str) -> list[str]:
-        assert self.gate.wait(60)
-        return [namespace]
-
-    def load(self, config: str | None, catalog: str, namespace: str, name: str) -> Any:
-        if name.startswith("gone"):
-            raise NotFoundError("no table yet", hint="offload first")
-        if name == "broken":
-            raise UnavailableError("no answer\nfrom Pulsar", hint="start it")
-        raise ZeroDivisionError("oops")
-
-    def plan(
-        self,
-        config: str | None,
-        namespace: str,
-        name: str,
-        columns: str,
-        predicates: str,
-        parallelism: int,
-    ) -> Any:
-        raise NotFoundError("no such snapshot")
-
-    def files(self, config: str | None, namespace: str, name: str, predicates: str) -> Any:
-        return [namespace, name, predicates]
-
-    def extremes(
-        self, config: str | None, namespace: str, name: str, columns: list[str]
-    ) -> dict[str, Any]:
-        return dict.fromkeys(columns)
-
-    def archive(
-        self, config: str | None, namespace: str, name: str, version: int | None, at: int
-    ) -> Any:
+    def answer(self, config: str | None, question: Question[object]) -> object:
+        match question:
+            case ListNamespaces():
+                return Names(("a/b",) if config is None else (config,))
+            case ListTopics():
+                assert self.gate.wait(60)
+                return Names((question.namespace,))
+            case FindNamespace():
+                raise NotFoundError(f"namespace {question.namespace} does not exist")
+            case LoadRelation(name="broken"):
+                raise UnavailableError("no answer\nfrom Pulsar", hint="start it")
+            case LoadRelation(name="x"):
+                raise ZeroDivisionError("oops")
         raise NotFoundError("no table yet", hint="offload first")
 
 
-def ask(**request: Any) -> dict[str, Any]:
-    return answer(Stub(), {"id": 7, **request})
+def line(question: Question[object], config: str | None = None, number: int = 7) -> bytes:
+    name, fields = type(question).__name__, encode(question, type(question))
+    return json.dumps(encode(Request(number, config, name, fields), Request)).encode()
+
+
+def ask(question: Question[object], config: str | None = None) -> Reply:
+    return replied(reply(Stub().answer, line(question, config)))
+
+
+def replied(text: bytes) -> Reply:
+    return decode(Reply, json.loads(text))
 
 
 def test_an_answer() -> None:
-    assert ask(op="namespaces") == {"id": 7, "ok": ["a/b"]}
-    assert ask(op="namespaces", config="file") == {"id": 7, "ok": ["file"]}
+    assert ask(ListNamespaces()) == Reply(7, {"names": ["a/b"]}, None)
+    assert ask(ListNamespaces(), "file") == Reply(7, {"names": ["file"]}, None)
 
 
 @pytest.mark.parametrize(
-    ("request_", "kind", "message"),
+    ("question", "not_found", "message"),
     [
-        ({"op": "namespace", "namespace": ["x", "y"]}, "not_found", "namespace x/y does not exist"),
-        (
-            {"op": "load", "catalog": "c", "namespace": [], "name": "broken"},
-            "error",
-            "no answer from Pulsar (start it)",
-        ),
-        ({"op": "archive", "namespace": [], "name": "t"}, "error", "no table yet (offload first)"),
-        (
-            {"op": "load", "catalog": "c", "namespace": [], "name": "gone$tiers=parquet"},
-            "error",
-            "no table yet (offload first)",
-        ),
-        (
-            {"op": "load", "catalog": "c", "namespace": [], "name": "gone"},
-            "not_found",
-            "no table yet (offload first)",
-        ),
-        ({"op": "nonsense"}, "error", "unknown operation of the planner: 'nonsense'"),
+        (FindNamespace("x/y"), True, "namespace x/y does not exist"),
+        (LoadRelation("c", "", "broken"), False, "no answer from Pulsar (start it)"),
+        (LoadVersion("", "t", 1, None), False, "no table yet (offload first)"),
+        (LoadRelation("c", "", "gone$tiers=parquet"), False, "no table yet (offload first)"),
+        (LoadRelation("c", "", "gone"), True, "no table yet (offload first)"),
     ],
 )
-def test_errors_are_one_line(request_: dict[str, Any], kind: str, message: str) -> None:
-    found = ask(**request_)
-    data = found["error"].pop("data")
-    assert found == {"id": 7, "error": {"kind": kind, "message": message}}
-    error = from_json(data)
+def test_errors_are_one_line(question: Question[object], not_found: bool, message: str) -> None:
+    failure = ask(question).failure
+    assert failure is not None
+    assert (failure.message, failure.not_found) == (message, not_found)
+    error = from_json(json.dumps(encode(failure.error, ErrorData)))
     assert error is not None and " ".join(str(error).split()) == message
 
 
-class OpenedSinks:
-    """Takes every write."""
-
-    def open(self, config: str | None, options: dict[str, str], *rest: Any) -> list[Any]:
-        return [config, *rest]
-
-
 @pytest.mark.parametrize(
-    ("config", "options", "refused"),
+    ("name", "fields", "message"),
     [
-        ("file", {}, False),
-        ("file", {"config": "file"}, False),
-        ("file", {"CONFIG": "other"}, True),
-        (None, {"config": "file"}, True),
-        (None, {"configs": "file"}, False),
+        ("Nonsense", {}, "The planner does not know the question 'Nonsense'"),
+        ("Question", {}, "The planner does not know the question 'Question'"),
+        ("Names", {"names": []}, "The planner does not know the question 'Names'"),
+        ("ListTopics", {}, "A message of the planner lacks the field ListTopics.namespace"),
     ],
 )
-def test_a_write_chooses_no_settings(
-    config: str | None, options: dict[str, str], refused: bool
-) -> None:
-    stub = Stub()
-    stub.sinks = OpenedSinks()  # type: ignore[assignment]
-    more: dict[str, Any] = {"namespace": [], "name": None, "columns": "c", "query": "q"}
-    request = {"op": "sink_open", "config": config, "options": json.dumps(options)} | more
-    found = answer(stub, request | {"streaming": False})
-    if refused:
-        assert found["error"]["message"] == (
-            "the settings of Pulsar cannot be chosen by an option (leave it out: they are the "
-            "catalog's)"
-        )
-    else:
-        assert found["ok"] == [config, None, "c", "q", False]
+def test_what_is_no_question(name: str, fields: dict[str, Any], message: str) -> None:
+    request = json.dumps(encode(Request(3, None, name, fields), Request)).encode()
+    found = replied(reply(Stub().answer, request))
+    assert found.id == 3
+    assert found.failure is not None and found.failure.message == message
 
 
 def test_a_bug_is_an_answer_too(capsys: pytest.CaptureFixture[str]) -> None:
-    found = ask(op="load", catalog="c", namespace=[], name="x")
-    assert found["error"]["message"] == "the planner failed: ZeroDivisionError: oops"
+    failure = ask(LoadRelation("c", "", "x")).failure
+    assert failure is not None
+    assert failure.message == "the planner failed: ZeroDivisionError: oops"
     assert "Traceback" in capsys.readouterr().err
 
 
 def test_what_cannot_be_written_is_an_answer_too() -> None:
     """One that there is no memory for, say: the JVM waits for it."""
 
-    class Unwritable(Stub):
-        def namespaces(self, config: str | None) -> Any:
-            return {b"bytes"}
-
-    answers: list[Any] = []
-    line = b'{"id": 3, "op": "namespaces"}'
-    serve(lambda: iter([line]), lambda text: answers.append(json.loads(text)), Unwritable())
-    [found] = answers
-    assert found["id"] == 3
-    assert found["error"]["message"].startswith("the planner failed: TypeError: ")
+    answers: list[bytes] = []
+    serve(lambda: iter([line(ListNamespaces())]), answers.append, lambda *of: {b"bytes"})
+    [found] = map(replied, answers)
+    assert found.id == 7
+    assert found.failure is not None
+    assert found.failure.message == "the planner failed: TypeError: set is no Names"
 
 
 def test_a_slow_request_does_not_hold_up_others() -> None:
     stub = Stub()
-    answers: list[Any] = []
+    answers: list[Reply] = []
 
-    def write(line: bytes) -> None:
-        answers.append(json.loads(line))
+    def write(text: bytes) -> None:
+        answers.append(replied(text))
         if len(answers) == 1:
             stub.gate.set()
 
-    slow = b'{"id": 1, "op": "topics", "namespace": ["n"]}'
-    fast = b'{"id": 2, "op": "namespaces"}'
-    serve(lambda: iter([slow, fast]), write, stub)
-    assert [one["id"] for one in answers] == [2, 1]
+    lines = [line(ListTopics("n"), number=1), line(ListNamespaces(), number=2)]
+    serve(lambda: iter(lines), write, stub.answer)
+    assert [one.id for one in answers] == [2, 1]
 
 
 def test_lines_are_put_together_and_end_with_the_pipe() -> None:
@@ -202,10 +155,16 @@ def test_lines_end_when_idle() -> None:
 def test_the_process_answers_ends_with_its_input_and_keeps_stdout_clean() -> None:
     command = [sys.executable, "-m", "spark_ext.planner.process", "--idle", "120"]
     done = subprocess.run(
-        command, input=b'{"id": 1, "op": "x"}\n', capture_output=True, timeout=120, check=True
+        command,
+        input=b'{"id": 1, "config": null, "name": "x", "question": {}}\n',
+        capture_output=True,
+        timeout=120,
+        check=True,
     )
-    [line] = done.stdout.splitlines()
-    assert json.loads(line)["error"]["message"] == "unknown operation of the planner: 'x'"
+    [text] = done.stdout.splitlines()
+    failure = replied(text).failure
+    assert failure is not None
+    assert failure.message == "The planner does not know the question 'x'"
 
 
 def test_the_process_ends_by_itself_when_idle() -> None:
@@ -218,35 +177,34 @@ _LOADING = """
 import sys
 from threading import Barrier, Thread
 
-from spark_ext.planner.process import answer
+from spark_ext.planner import protocol as ask
+from spark_ext.planner.dispatch import load_pyspark
 from spark_ext.without_pandas import keep_out_pandas
 
 keep_out_pandas()  # as the planner does
-OPERATIONS = ["plan", "stream_plan", "sink_open", "sink_commit"] * 2
-barrier, failed = Barrier(len(OPERATIONS)), []
+write = ask.Write({}, None, "", None, False, 0, None)
+read = ask.HotRead("", "", None, "", ())
+QUESTIONS = [
+    ask.PlanReads((), (read,), 1),
+    ask.OpenWrite(None, {}, "", "", False),
+    ask.CommitWrite(write, None, ()),
+    ask.CreateTopic("", "", "", {}),
+] * 2
+barrier, failed = Barrier(len(QUESTIONS)), []
 
 
-class Asked:
-    def __getattr__(self, name):
-        assert "pyspark.sql.types" in sys.modules
-        return lambda *of: {}
-
-
-class Relations(Asked):
-    streams = sinks = Asked()
-
-
-def ask(operation):
-    rest = dict.fromkeys(("write", "epoch", "messages", "columns", "query", "streaming"), "")
-    more = {"name": "t", "options": "{}", "predicates": "", "parallelism": 1, "op": operation}
+def load(question):
     barrier.wait()
-    found = answer(Relations(), rest | more)
-    if "error" in found:
-        failed.append(found["error"])
+    try:
+        load_pyspark(question)
+        assert "pyspark.sql.types" in sys.modules
+    except BaseException as error:
+        failed.append(repr(error))
 
 
+load_pyspark(ask.PlanReads((), (), 1))
 assert "pyspark" not in sys.modules
-threads = [Thread(target=ask, args=(one,)) for one in OPERATIONS]
+threads = [Thread(target=load, args=(one,)) for one in QUESTIONS]
 for one in threads:
     one.start()
 for one in threads:

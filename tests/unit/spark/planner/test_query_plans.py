@@ -17,6 +17,8 @@ from reader.model.reasons import Reason
 from reader.plan.plan import Plan, make_plan
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
+from spark_ext.planner.encoding import encode
+from spark_ext.planner.protocol import HotRead
 from spark_ext.planner.query_plans import catalog_clients, command_queries, plans_of
 from spark_ext.planner.relations import HOT
 from spark_ext.session.settings import LakeConfig
@@ -134,8 +136,8 @@ def read() -> tuple[Any, Any]:
     desc = SimpleNamespace(identifier=lambda: identifier)
     view = node("View", relation, child=relation, desc=desc)
     columns = StructType().add("__index", LongType()).json()
-    request = json.dumps({"table": name, "columns": columns, "predicates": "[]"})
-    return node("Project", view), node("BatchScanExec", scan=request)
+    read = HotRead("public/default", name, None, columns, ())
+    return node("Project", view), node("BatchScanExec", scan=json.dumps(encode(read, HotRead)))
 
 
 def same(plan: Plan, clients: Clients) -> bool:

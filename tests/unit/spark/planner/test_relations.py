@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from reader.clients import Clients, process_clients
 from reader.errors import NotFoundError
 from reader.model import Partition, Position, Segment, Tier, Topic
 from reader.model.columns import METADATA, METADATA_NAMES
@@ -19,7 +20,9 @@ from reader.pulsar import CompactedLedger
 from reader.pulsar.admin import AdminClient
 from spark_ext.planner import relations
 from spark_ext.planner.cold_tables import TableVersion
+from spark_ext.planner.protocol import LoadRelation, Relation
 from spark_ext.planner.relations import Relations, compacted_text, view_text
+from spark_ext.session.handoff import load_settings
 
 TOPIC = Topic("public", "de`fault", "or`ders")
 VERSION = TableVersion(3, "1f-2e")
@@ -88,6 +91,14 @@ def test_neither_is_a_table_without_rows() -> None:
     assert text.endswith("AS `__error` WHERE false")
 
 
+def _clients_of(config: str | None) -> Clients:
+    return process_clients(load_settings(config))
+
+
+def load(catalog: Relations, namespace: str, name: str) -> Relation:
+    return catalog.load(None, LoadRelation("pulsar", namespace, name))
+
+
 class Calls(list[str]):
     """What was asked of Pulsar."""
 
@@ -116,31 +127,34 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 
 def test_the_hot_table_right_after_its_view_asks_for_permission_alone(calls: Calls) -> None:
-    catalog = Relations()
-    view = catalog.load(None, "pulsar", "public/default", "orders")
+    catalog = Relations(_clients_of)
+    view = load(catalog, "public/default", "orders")
     token = tokens.to_token(replace(SNAPSHOT, topic=Topic("public", "default", "orders")))
-    assert f"orders$hot@{token}`" in view["text"]
-    hot = catalog.load(None, "pulsar", "public/default", f"orders$hot@{token}")
+    assert view.view is not None
+    assert f"orders$hot@{token}`" in view.view.text
+    hot = load(catalog, "public/default", f"orders$hot@{token}").table
     assert calls == ["take public/default/orders None", "permission public/default/orders"]
-    assert (hot["kind"], hot["rows"], hot["bytes"]) == ("hot", 10, 1000)
-    assert hot["schema"] == view["schema"]
+    assert hot is not None
+    assert (hot.cold, hot.rows, hot.bytes) == (False, 10, 1000)
+    assert hot.schema == view.view.schema
+    assert view.view.tables == (hot,), "so that Spark's catalog need not ask for it"
 
 
 def test_a_token_of_another_life_is_resolved(calls: Calls) -> None:
-    catalog = Relations()
+    catalog = Relations(_clients_of)
     for _ in range(2):
-        catalog.load(None, "pulsar", "public/default", f"orders$hot@{ELSEWHERE}")
+        load(catalog, "public/default", f"orders$hot@{ELSEWHERE}")
     assert calls == ["resolve public/default/orders", "permission public/default/orders"]
-    catalog.load(None, "pulsar", "public/default", f"others$hot@{ELSEWHERE}")
+    load(catalog, "public/default", f"others$hot@{ELSEWHERE}")
     assert calls[2:] == ["resolve public/default/others"], "what was kept is another topic's"
 
 
 def test_a_long_token_of_another_life_is_not_kept(calls: Calls) -> None:
     token = tokens.to_token(replace(SNAPSHOT, hot=(HOT,) * 100_000))
     assert len(token) < 10_000
-    catalog = Relations()
+    catalog = Relations(_clients_of)
     for _ in range(2):
-        catalog.load(None, "pulsar", "public/default", f"orders$hot@{token}")
+        load(catalog, "public/default", f"orders$hot@{token}")
     assert calls == ["resolve public/default/orders"] * 2
 
 
@@ -153,15 +167,16 @@ def test_what_is_kept_has_so_many_segments_in_all(
         return replace(SNAPSHOT, topic=topic, hot=(HOT,) * sizes[topic.name])
 
     monkeypatch.setattr(relations, "take_snapshot", take)
-    catalog = Relations()
+    catalog = Relations(_clients_of)
 
     def view(name: str) -> str:
-        text = catalog.load(None, "pulsar", "public/default", name)["text"]
-        return str(text.rpartition("`.`")[2].rstrip("`"))
+        view = load(catalog, "public/default", name).view
+        assert view is not None
+        return view.text.rpartition("`.`")[2].rstrip("`")
 
     def asked(hot: str) -> str:
         calls.clear()
-        catalog.load(None, "pulsar", "public/default", hot)
+        load(catalog, "public/default", hot)
         return " ".join(calls)
 
     a, b, c = (view(name) for name in "abc")
@@ -173,14 +188,14 @@ def test_what_is_kept_has_so_many_segments_in_all(
 
 
 def test_forced_tiers_are_part_of_the_name(calls: Calls) -> None:
-    Relations().load(None, "pulsar", "", "orders$tiers=broker")
+    load(Relations(_clients_of), "", "orders$tiers=broker")
     assert calls == ["take public/default/orders broker"]
 
 
 @pytest.mark.parametrize("namespace", ["nope", "a/b/c", "/x", "x/"])
 def test_a_namespace_has_two_parts(namespace: str, calls: Calls) -> None:
     with pytest.raises(NotFoundError):
-        Relations().load(None, "pulsar", namespace, "orders")
+        load(Relations(_clients_of), namespace, "orders")
     assert calls == []
 
 

@@ -98,9 +98,9 @@ class World:
 @pytest.mark.parametrize("suffix", [PAYLOAD, SINK])
 def test_columns_by_position_are_those_of_describe(suffix: str) -> None:
     world = World(texts("id", "city"), texts("id", "country", "city"))
-    found = Sinks(lambda config: world.clients).table(None, "public/default", "orders" + suffix)
-    assert found["schema"].startswith("`id` STRING, `city` STRING, `country` STRING")
-    assert found["payload"] == 3
+    found = Sinks(lambda config: world.clients).describe(None, "public/default", "orders" + suffix)
+    assert found.schema.startswith("`id` STRING, `city` STRING, `country` STRING")
+    assert found.payload == 3
     row = {"id": "42", "city": "Paris", "country": "FR"}
     assert world.target.columns.names == world.read.names == list(row)
     assert world.again(row) == row

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,15 @@ import pytest
 from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Partition, Topic
 from reader.sink import NamedWrite, StagedFile
+from spark_ext.planner.protocol import (
+    AbortWrite,
+    CommitWrite,
+    CreateTopic,
+    OpenWrite,
+    Sending,
+    Write,
+    WriteState,
+)
 from spark_ext.planner.sinks import SINK, Sinks
 from tests.unit.decode.entries import PARTITION
 from tests.unit.sink.worlds import World, batches
@@ -34,28 +41,35 @@ def sinks(world: World, monkeypatch: pytest.MonkeyPatch) -> Sinks:
     return Sinks(lambda config: world.clients)
 
 
-def named(app: str = "nightly", version: int = 7, place: str | None = PLACE, **options: str) -> str:
-    """What ``open`` answers to a batch with a name; with version 0 to a stream."""
-    value = {"options": options, "topic": place, "app": app, "place": place}
-    return json.dumps(value | {"named": True, "version": version, "state": None})
+def named(
+    app: str = "nightly", version: int = 7, place: str | None = PLACE, **options: str
+) -> Write:
+    """Return what ``open`` answers to a batch with a name; with version 0 to a stream."""
+    return Write(options, place, app, place, True, version, None)
 
 
-def unnamed(sinks: Sinks, world: World, place: str = PLACE) -> str:
-    """What ``open`` answers to a batch without one."""
+def unnamed(sinks: Sinks, world: World, place: str = PLACE) -> Write:
+    """Return what ``open`` answers to a batch without one."""
     one = sinks._taken(None, world.clients, place)  # noqa: SLF001 - ``open`` asks brokers
-    value = {"options": {}, "topic": place, "app": one.app, "place": place}
-    state = one.state()
-    return json.dumps(value | {"named": False, "version": state["version"] + 1, "state": state})
+    state = WriteState(**one.state())
+    return Write({}, place, one.app, place, False, state.version + 1, state)
 
 
-def messages(*staged: StagedFile) -> list[str]:
-    return [base64.b64encode(pickle.dumps(one)).decode() for one in staged]
+def messages(*staged: StagedFile) -> tuple[bytes, ...]:
+    return tuple(pickle.dumps(one) for one in staged)
 
 
-def staged(world: World, write: str, *, large: bool = False, first: int = 0) -> StagedFile:
-    value = json.loads(write)
-    directory = NamedWrite(world.clients, value["app"], value["place"]).directory
-    place = value["place"]
+def commit(sinks: Sinks, write: Write, epoch: int | None, *staged: StagedFile) -> Sending:
+    return sinks.commit(None, CommitWrite(write, epoch, messages(*staged)))
+
+
+def abort(sinks: Sinks, write: Write, decided: bool, *staged: StagedFile) -> None:
+    sinks.abort(None, AbortWrite(write, decided, messages(*staged)))
+
+
+def staged(world: World, write: Write, *, large: bool = False, first: int = 0) -> StagedFile:
+    directory = NamedWrite(world.clients, write.app, write.place).directory
+    place = write.place
     found = world.staged(
         batches(8 if large else 4, first=first, large=large),
         directory=directory,
@@ -69,17 +83,17 @@ def files(world: World) -> list[str]:
     return sorted(one.name for one in world.directory.rglob("*") if one.is_file())
 
 
-def sending(answer: dict[str, Any]) -> bool:
-    return "partitions" in answer
+def sending(answer: Sending) -> bool:
+    return answer.tasks is not None
 
 
 def test_a_batch_with_a_name_is_sent_once(sinks: Sinks, world: World) -> None:
     write = named()
-    assert sending(sinks.commit(None, write, None, messages(staged(world, write, large=True))))
+    assert sending(commit(sinks, write, None, staged(world, write, large=True)))
     sinks.sent(None, write, None)
     assert files(world) == [f"{7:020d}.manifest"]
-    again = sinks.commit(None, write, None, messages(staged(world, write, large=True, first=9)))
-    assert again == {}
+    again = commit(sinks, write, None, staged(world, write, large=True, first=9))
+    assert not sending(again)
     assert files(world) == [f"{7:020d}.manifest"]
 
 
@@ -88,31 +102,31 @@ def test_the_same_name_and_number_into_two_topics(sinks: Sinks, world: World) ->
     for version in (7, 8):
         for place in ("public/default/a", "public/default/b", None):
             write = named(place=place, version=version)
-            assert sending(sinks.commit(None, write, None, messages(staged(world, write))))
+            assert sending(commit(sinks, write, None, staged(world, write)))
             sinks.sent(None, write, None)
-            assert sinks.commit(None, write, None, messages(staged(world, write))) == {}
+            assert not sending(commit(sinks, write, None, staged(world, write)))
 
 
 def test_what_was_begun_is_finished_though_there_are_no_rows_any_more(
     world: World, sinks: Sinks
 ) -> None:
     write = named()
-    assert sending(sinks.commit(None, write, None, messages(staged(world, write))))
+    assert sending(commit(sinks, write, None, staged(world, write)))
     later = Sinks(lambda config: world.clients)
-    assert sending(later.commit(None, write, None, messages(NOTHING)))
+    assert sending(commit(later, write, None, NOTHING))
     later.sent(None, write, None)
-    assert later.commit(None, named(version=8), None, messages(NOTHING)) == {}
+    assert not sending(commit(later, named(version=8), None, NOTHING))
     assert files(world) == [f"{8:020d}.manifest"]
 
 
 @pytest.mark.parametrize("name", ["t$compacted", "t$tiers=broker", "t$hot@x", "t$cold@1"])
 def test_what_is_only_read(sinks: Sinks, name: str) -> None:
     with pytest.raises(NotFoundError):
-        sinks.table(None, "public/default", name)
+        sinks.describe(None, "public/default", name)
     with pytest.raises(ConfigurationError, match="is read as something else than a topic"):
-        sinks.table(None, "public/default", name + SINK)
+        sinks.describe(None, "public/default", name + SINK)
     with pytest.raises(ConfigurationError, match="is read as something else than a topic"):
-        sinks.create(None, "public/default", name, "{}", {})
+        sinks.create(None, CreateTopic("public/default", name, "{}", {}))
     with pytest.raises(ConfigurationError, match="is read as something else than a topic"):
         sinks.drop(None, "public/default", name)
 
@@ -121,27 +135,27 @@ def test_a_commit_that_is_cancelled_and_goes_on(sinks: Sinks, world: World) -> N
     """Spark aborts while the planner decides: what is staged is needed from then on."""
     write = named(version=0)
     one = staged(world, write, large=True)
-    sinks.abort(None, write, True, messages())
-    assert sending(sinks.commit(None, write, 0, messages(one)))
-    sinks.abort(None, write, True, messages())
+    abort(sinks, write, True)
+    assert sending(commit(sinks, write, 0, one))
+    abort(sinks, write, True)
     assert len(files(world)) == 2
     assert (world.directory / one.path).exists()
 
 
 def test_a_name_whose_commit_was_cancelled_is_nobodys(sinks: Sinks, world: World) -> None:
     first = unnamed(sinks, world)
-    sinks.abort(None, first, True, messages())
+    abort(sinks, first, True)
     second = unnamed(sinks, world)
-    assert json.loads(first)["app"] != json.loads(second)["app"]
-    assert sending(sinks.commit(None, first, None, messages(staged(world, first))))
-    assert sending(sinks.commit(None, second, None, messages(staged(world, second))))
+    assert first.app != second.app
+    assert sending(commit(sinks, first, None, staged(world, first)))
+    assert sending(commit(sinks, second, None, staged(world, second)))
 
 
 def test_a_write_that_fails_before_it_is_decided(sinks: Sinks, world: World) -> None:
     write = unnamed(sinks, world)
-    sinks.abort(None, write, False, messages(staged(world, write, large=True), NOTHING))
+    abort(sinks, write, False, staged(world, write, large=True), NOTHING)
     assert files(world) == []
-    assert json.loads(unnamed(sinks, world))["app"] == json.loads(write)["app"]
+    assert unnamed(sinks, world).app == write.app
 
 
 def test_names_are_taken_in_turn(sinks: Sinks, world: World) -> None:
@@ -150,10 +164,10 @@ def test_names_are_taken_in_turn(sinks: Sinks, world: World) -> None:
     before = -1
     for number in range(3):
         write = unnamed(sinks, world)
-        apps.add(json.loads(write)["app"])
-        answer = sinks.commit(None, write, None, messages(staged(world, write)))
+        apps.add(write.app)
+        answer = commit(sinks, write, None, staged(world, write))
         assert sending(answer)
-        found = NamedWrite(world.clients, json.loads(write)["app"], PLACE).latest()
+        found = NamedWrite(world.clients, write.app, PLACE).latest()
         assert found is not None
         [entries] = found.partitions
         assert entries.before == before
@@ -162,23 +176,23 @@ def test_names_are_taken_in_turn(sinks: Sinks, world: World) -> None:
         sinks.sent(None, write, None)
         assert files(world) == []
     assert len(apps) == 1
-    other = json.loads(unnamed(sinks, world, "public/default/other"))
-    assert other["app"] not in apps
+    other = unnamed(sinks, world, "public/default/other")
+    assert other.app not in apps
     one, two = unnamed(sinks, world), unnamed(sinks, world)
-    assert json.loads(one)["app"] != json.loads(two)["app"]
+    assert one.app != two.app
 
 
 def test_a_planner_that_is_started_again_goes_on_with_the_ids(sinks: Sinks, world: World) -> None:
     """Of a write without a name nothing is kept, and its next batch has begun before."""
     first = unnamed(sinks, world)
-    sinks.commit(None, first, None, messages(staged(world, first)))
-    found = NamedWrite(world.clients, json.loads(first)["app"], PLACE).latest()
+    commit(sinks, first, None, staged(world, first))
+    found = NamedWrite(world.clients, first.app, PLACE).latest()
     assert found is not None
     sinks.sent(None, first, None)
     second = unnamed(sinks, world)
     another = Sinks(lambda config: world.clients)
-    assert sending(another.commit(None, second, None, messages(staged(world, second))))
-    manifest = NamedWrite(world.clients, json.loads(second)["app"], PLACE).latest()
+    assert sending(commit(another, second, None, staged(world, second)))
+    manifest = NamedWrite(world.clients, second.app, PLACE).latest()
     assert manifest is not None
     assert (manifest.version, manifest.producer) == (1, found.producer)
     [before], [entries] = found.partitions, manifest.partitions
@@ -187,8 +201,8 @@ def test_a_planner_that_is_started_again_goes_on_with_the_ids(sinks: Sinks, worl
 
 def test_a_batch_without_rows_gives_its_name_back(sinks: Sinks, world: World) -> None:
     write = unnamed(sinks, world)
-    assert sinks.commit(None, write, None, messages(NOTHING)) == {}
-    assert json.loads(unnamed(sinks, world))["app"] == json.loads(write)["app"]
+    assert not sending(commit(sinks, write, None, NOTHING))
+    assert unnamed(sinks, world).app == write.app
 
 
 def test_what_cannot_be_deleted_costs_the_name_alone(
@@ -196,24 +210,24 @@ def test_what_cannot_be_deleted_costs_the_name_alone(
 ) -> None:
     """All rows are sent: an error would have them sent once more."""
     write = unnamed(sinks, world)
-    sinks.commit(None, write, None, messages(staged(world, write)))
+    commit(sinks, write, None, staged(world, write))
 
     def fails(*arguments: object) -> None:
         raise UnavailableError("the storage does not answer")
 
     monkeypatch.setattr(world.clients.storage.objects(), "delete", fails)
-    assert sinks.sent(None, write, None) == {}
-    assert json.loads(unnamed(sinks, world))["app"] != json.loads(write)["app"]
+    sinks.sent(None, write, None)
+    assert unnamed(sinks, world).app != write.app
 
 
 def test_a_stream_goes_on_at_least_once_and_back(sinks: Sinks, world: World) -> None:
     """Where what has arrived cannot be told: what was begun is taken for sent."""
     write = named(app="query", version=0, place=None)
-    assert sending(sinks.commit(None, write, 3, messages(staged(world, write, large=True))))
+    assert sending(commit(sinks, write, 3, staged(world, write, large=True)))
     loose = named(app="query", version=0, place=None, delivery="at-least-once")
-    assert sinks.commit(None, loose, 3, messages(NOTHING)) == {}
-    assert sinks.commit(None, loose, 4, messages(NOTHING)) == {}
-    assert sending(sinks.commit(None, write, 5, messages(staged(world, write))))
+    assert not sending(commit(sinks, loose, 3, NOTHING))
+    assert not sending(commit(sinks, loose, 4, NOTHING))
+    assert sending(commit(sinks, write, 5, staged(world, write)))
     found = NamedWrite(world.clients, "query").latest()
     assert found is not None
     [entries] = found.partitions
@@ -234,9 +248,32 @@ def test_deduplication_is_required_before_anything_is_decided(
     write = named(app="query", version=0, place=None, enableDeduplication="false")
     one = staged(world, write, large=True)
     with pytest.raises(ConfigurationError, match="deduplication is off"):
-        sinks.commit(None, write, 0, messages(one))
+        commit(sinks, write, 0, one)
     assert NamedWrite(world.clients, "query").latest() is None
-    assert sending(sinks.commit(None, write, 0, messages(one)))
+    assert sending(commit(sinks, write, 0, one))
     sinks.sent(None, write, 0)
-    assert sending(sinks.commit(None, write, 1, messages(staged(world, write))))
+    assert sending(commit(sinks, write, 1, staged(world, write)))
     assert asked == [(str(PARTITION.topic), False)] * 2
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "refused"),
+    [
+        ("file", {}, False),
+        ("file", {"config": "file"}, False),
+        ("file", {"CONFIG": "other"}, True),
+        (None, {"config": "file"}, True),
+        (None, {"configs": "file"}, False),
+    ],
+)
+def test_a_write_chooses_no_settings(
+    sinks: Sinks, config: str | None, options: dict[str, str], refused: bool
+) -> None:
+    question = OpenWrite(None, {**options, "nonsense": ""}, '{"fields": []}', "q", False)
+    wrong = "cannot be chosen by an option" if refused else "nonsense|config"
+    with pytest.raises(ConfigurationError, match=wrong) as raised:
+        sinks.open(config, question)
+    if refused:
+        assert raised.value.hint == "leave it out: they are the catalog's"
+    else:
+        assert "chosen" not in str(raised.value)

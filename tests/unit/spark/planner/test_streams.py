@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import pickle
 import re
@@ -26,6 +25,8 @@ from reader.plan import take_snapshot
 from reader.stream import StreamOffset
 from spark_ext.datasource import tasks
 from spark_ext.planner.cold_tables import ColdTables
+from spark_ext.planner.protocol import ColdRead, HotRead, PlanBatch, TaskPlan
+from spark_ext.planner.protocol import Stream as Query
 from spark_ext.planner.streams import Streams
 from tests.unit.decode.entries import entry
 from tests.unit.decode.test_decryption import for_rsa, sealed_entry
@@ -52,48 +53,54 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 class Stream:
     """A stream from the topic's beginning. Each micro-batch is planned by another planner.
 
+    again: it is narrowed by yet another one, as after a restart
     parts: what micro-batches were read from: parts of the table, and tiers.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, again: bool = False) -> None:
         self._world = world
+        self._again = again
         self._columns = take_snapshot(world.clients, world.topic).columns
-        self._query = (None, json.dumps({"topic": world.topic.local_name}), "checkpoint")
+        self._query = Query({"topic": world.topic.local_name}, "checkpoint")
         self.parts: set[str] = set()
-        self.began = self._planner().bounds(self._query)["start"] or ""
+        self.began = self._planner().bounds(None, self._query).start
 
     def latest(self) -> str:
         """Return the offset behind all that there is now."""
-        return self._planner().end(self._query)["latest"]
+        return self._planner().end(None, self._query).latest
 
     def rows(self, start: str, end: str, began: str | None = None) -> list[bytes | str]:
         """Return the values of a micro-batch, or the errors of rows without, in the log's order."""
         planner = self._planner()
         columns = self._columns
         schema = json.dumps(from_arrow_schema(columns).jsonValue())
-        batch = planner.batch(self._query, start, end, began or self.began, schema)
+        question = PlanBatch(self._query, start, end, began or self.began, schema)
+        plan = planner.plan(None, question)
+        if self._again:
+            planner = self._planner()
         found: list[dict[str, Any]] = []
-        for one in batch["files"]:
-            self.parts.add(one["part"])
-            files = planner.files(self._query, start, end, batch["snapshots"], one["part"], "[]")
-            assert files["paths"]
-            root = files["root"].removeprefix("file://")
-            for path in files["paths"]:
-                found += _matching(pq.read_table(f"{root}/{path}").to_pylist(), one["where"])
-        for tier in batch["hot"]:
+        for one in plan.files:
+            self.parts.add(one.part)
+            part = ColdRead("", one.part, plan.batch, (), ())
+            [files] = planner.cold_plan(None, plan.batch, part).tables
+            assert files.paths
+            root = files.root.removeprefix("file://")
+            for path in files.paths:
+                found += _matching(pq.read_table(f"{root}/{path}").to_pylist(), one.where)
+        for tier in plan.hot:
             read = pa.schema([columns.field(name) for name in _READ])
             form = json.dumps(from_arrow_schema(read).jsonValue())
-            scan = planner.plan(self._query, start, end, batch["snapshots"], tier, form, "[]", 1)
-            hot = list(self._read(scan))
+            wanted = HotRead("", tier.tier, plan.batch, form, ())
+            hot = list(self._read(planner.hot_scan(None, plan.batch, wanted, 1)))
             found += hot
-            self.parts |= {str(tier)} if hot else set()
+            self.parts |= {str(tier.tier)} if hot else set()
         found.sort(key=lambda row: (row["__ledgerId"], row["__entryId"]))
         return [row["value"] or row["__error"] for row in found]
 
-    def _read(self, scan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _read(self, plan: TaskPlan) -> Iterator[dict[str, Any]]:
         """Yield what Spark's Python workers give of a scan."""
-        function, _ = pickle.loads(base64.b64decode(scan["function"]))
-        given = [pa.array([base64.b64decode(one)]) for one in scan["partitions"]]
+        function, _ = pickle.loads(plan.function.function)
+        given = [pa.array([one]) for one in plan.tasks]
         with patch.object(tasks, "process_clients", lambda settings: self._world.clients):
             for rows in function(iter([pa.record_batch([one], ["task"]) for one in given])):
                 yield from rows.to_pylist()
@@ -147,9 +154,12 @@ def _check_all_cuts(stream: Stream, written: Sequence[tuple[Position, bytes]]) -
             assert found == [value for _, value in written[first:stop]], (first, stop)
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["one planner", "two planners"])
 @pytest.mark.parametrize("at_once", [True, False], ids=["one file", "a file each"])
-def test_rows_of_files_that_are_cut_and_of_bookies(world: World, at_once: bool) -> None:
-    stream, offloader = Stream(world), world.offloader()
+def test_rows_of_files_that_are_cut_and_of_bookies(
+    world: World, at_once: bool, again: bool
+) -> None:
+    stream, offloader = Stream(world, again=again), world.offloader()
     written: list[tuple[Position, bytes]] = []
 
     def some(count: int) -> list[bytes]:

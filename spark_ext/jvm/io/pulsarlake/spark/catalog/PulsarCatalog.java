@@ -1,54 +1,59 @@
 package io.pulsarlake.spark.catalog;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.pulsarlake.spark.planner.Errors;
+import io.pulsarlake.spark.planner.Messages.CreateTopic;
+import io.pulsarlake.spark.planner.Messages.CreatedTopic;
+import io.pulsarlake.spark.planner.Messages.DescribeSink;
+import io.pulsarlake.spark.planner.Messages.DropTopic;
+import io.pulsarlake.spark.planner.Messages.FindNamespace;
+import io.pulsarlake.spark.planner.Messages.ListNamespaces;
+import io.pulsarlake.spark.planner.Messages.ListTopics;
+import io.pulsarlake.spark.planner.Messages.LoadRelation;
+import io.pulsarlake.spark.planner.Messages.LoadVersion;
+import io.pulsarlake.spark.planner.Messages.Question;
+import io.pulsarlake.spark.planner.Messages.Relation;
+import io.pulsarlake.spark.planner.Messages.Sink;
+import io.pulsarlake.spark.planner.Messages.SnapshotTable;
+import io.pulsarlake.spark.planner.Messages.TopicView;
 import io.pulsarlake.spark.planner.Planner;
+import io.pulsarlake.spark.planner.PlannerClient;
 import io.pulsarlake.spark.reads.ColdTable;
 import io.pulsarlake.spark.reads.HotTable;
 import io.pulsarlake.spark.writes.TopicSink;
-import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeSet;
-import org.apache.spark.QueryContext;
-import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
-import org.apache.spark.sql.connector.catalog.Relation;
-import org.apache.spark.sql.connector.catalog.RelationCatalog;
-import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
-import org.apache.spark.sql.connector.catalog.TableInfo;
-import org.apache.spark.sql.connector.catalog.TableSummary;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
-import org.apache.spark.sql.connector.catalog.View;
+import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import scala.Option;
 
 /**
  * Pulsar's topics as tables of Spark: {@code spark.sql.catalog.<name>} names this class.
  *
  * <p>A topic is a <em>view</em>: the planner takes one snapshot of it and writes the text that
  * unites its cold rows (a table of this catalog whose name holds a version of the topic's Delta
- * table) with its hot rows (another one, whose name holds the snapshot). Spark asks once a statement, however many references it
- * has, so that all of them see the same rows.
+ * table) with its hot rows (another one, whose name holds the snapshot). Spark asks once a statement,
+ * however many references it has, so that all of them see the same rows. It asks for the two tables
+ * next, which the planner has described with the view.
  *
  * <p>Options: {@code config}, the settings file (absent: environment alone); {@code python}, the
  * interpreter (absent: spark.pyspark.python, then $PYSPARK_PYTHON, then python3). Both are what they
  * were when Spark started ({@link StartUp}).
  */
-public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces {
+public final class PulsarCatalog extends CatalogBase {
   /**
    * Behind a topic's name: what rows are written to, by name or by position. No topic's own name
    * has a slash.
@@ -57,22 +62,30 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   public static final String PAYLOAD = "/payload";
 
+  private static final int KEPT_TABLES = 128;
+
+  /** Tables that the texts of views name, the newest ones. A name may hold a whole snapshot. */
+  private final Map<Identifier, SnapshotTable> kept =
+      Collections.synchronizedMap(
+          new LinkedHashMap<>() {
+            @Override
+            protected boolean removeEldestEntry(Map.Entry<Identifier, SnapshotTable> eldest) {
+              return size() > KEPT_TABLES;
+            }
+          });
+
   private String name;
-  private String config;
-  private Planner planner;
+  private PlannerClient planner;
 
   @Override
   public void initialize(String catalogName, CaseInsensitiveStringMap options) {
     name = catalogName;
     try {
       StartUp chosen = StartUp.of(catalogName, options);
-      config = chosen.config();
-      planner = Planner.of(chosen.python());
-      planner.running();
+      planner = new PlannerClient(Planner.of(chosen.python()), chosen.config());
+      planner.planner().start();
     } catch (IllegalArgumentException refused) {
-      throw unchecked(error(refused.getMessage()));
-    } catch (Planner.GoneException failed) {
-      okay(failed.answer());
+      throw Errors.refused(refused.getMessage());
     }
   }
 
@@ -83,7 +96,11 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   /** The settings file that it reads by; null: the environment alone. */
   public String config() {
-    return config;
+    return planner.config();
+  }
+
+  public PlannerClient planner() {
+    return planner;
   }
 
   @Override
@@ -93,35 +110,49 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   // Relations
 
+  /** What is read by a name: a table's rows, or (null) a topic, a view with this text. */
+  record Read(Table rows, StructType schema, String text, Map<String, String> properties) {
+    private static Read of(Table rows) {
+      return new Read(rows, null, null, null);
+    }
+  }
+
   @Override
-  public Relation loadRelation(Identifier ident) throws NoSuchTableException {
+  Read read(Identifier ident) throws NoSuchTableException {
     if (isDelta(ident)) {
-      return sessionCatalog().loadTable(ident);
+      return Read.of(sessionCatalog().loadTable(ident));
     }
-    JsonNode found = askTable("load", ident);
-    StructType schema = StructType.fromDDL(found.path("schema").asText());
-    if (found.path("kind").asText().equals("hot")) {
-      return new HotTable(
-          found.path("name").asText(),
-          schema,
-          name + "." + ident,
-          number(found.path("rows")),
-          number(found.path("bytes")),
-          request -> answer("plan", ident, request));
+    SnapshotTable known = kept.get(ident);
+    if (known != null) {
+      return Read.of(rows(ident.namespace(), known));
     }
-    if (found.path("kind").asText().equals("cold")) {
-      return ColdTable.of(name, ident, found);
+    Relation found = planner.find(new LoadRelation(name, joined(ident.namespace()), ident.name()));
+    if (found == null) {
+      throw new NoSuchTableException(ident);
     }
-    return new View.Builder()
-        .withSchema(schema)
-        .withProperties(strings(found.path("properties")))
-        .withQueryText(found.path("text").asText())
-        .withCurrentCatalog(name)
-        .withCurrentNamespace(defaultNamespace())
-        .withSqlConfigs(Map.of())
-        .withSchemaMode("COMPENSATION")
-        .withQueryColumnNames(schema.fieldNames())
-        .build();
+    TopicView view = found.view();
+    if (view == null) {
+      return Read.of(rows(ident.namespace(), found.table()));
+    }
+    for (SnapshotTable table : view.tables()) {
+      kept.put(Identifier.of(ident.namespace(), table.name()), table);
+    }
+    return new Read(null, StructType.fromDDL(view.schema()), view.text(), view.properties());
+  }
+
+  private Table rows(String[] namespace, SnapshotTable found) {
+    Identifier ident = Identifier.of(namespace, found.name());
+    StructType schema = StructType.fromDDL(found.schema());
+    return found.cold()
+        ? ColdTable.of(name, ident, schema, found.bytes())
+        : new HotTable(
+            found.title(),
+            schema,
+            found.rows(),
+            found.bytes(),
+            planner,
+            joined(namespace),
+            found.name());
   }
 
   /** The archive alone: versions are those of the topic's table. */
@@ -131,9 +162,9 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
       return sessionCatalog().loadTable(ident, version);
     }
     try {
-      return archive(ident, request().put("version", Long.parseLong(version)));
+      return archive(ident, Long.valueOf(version), null);
     } catch (NumberFormatException none) {
-      throw unchecked(error("a version of a table is a number, not '" + version + "'"));
+      throw Errors.refused("a version of a table is a number, not '" + version + "'");
     }
   }
 
@@ -141,41 +172,27 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
   public Table loadTable(Identifier ident, long timestamp) throws NoSuchTableException {
     return isDelta(ident)
         ? sessionCatalog().loadTable(ident, timestamp)
-        : archive(ident, request().put("at", timestamp));
+        : archive(ident, null, timestamp);
+  }
+
+  private Table archive(Identifier ident, Long version, Long at) {
+    String[] namespace = ident.namespace();
+    return rows(
+        namespace, planner.ask(new LoadVersion(joined(namespace), ident.name(), version, at)));
   }
 
   @Override
-  public Identifier[] listTables(String[] namespace) {
-    return new Identifier[0];
-  }
-
-  @Override
-  public Identifier[] listViews(String[] namespace) throws NoSuchNamespaceException {
-    List<Identifier> topics = new ArrayList<>();
-    for (JsonNode topic : askNamespace("topics", namespace)) {
-      topics.add(Identifier.of(namespace, topic.asText()));
-    }
-    return topics.toArray(Identifier[]::new);
-  }
-
-  @Override
-  public TableSummary[] listRelationSummaries(String[] namespace) throws NoSuchNamespaceException {
-    List<TableSummary> topics = new ArrayList<>();
-    for (Identifier topic : listViews(namespace)) {
-      topics.add(TableSummary.of(topic, TableSummary.VIEW_TABLE_TYPE));
-    }
-    return topics.toArray(TableSummary[]::new);
+  Identifier[] topics(String[] namespace) throws NoSuchNamespaceException {
+    List<String> names = found(new ListTopics(joined(namespace)), namespace).names();
+    return names.stream().map(one -> Identifier.of(namespace, one)).toArray(Identifier[]::new);
   }
 
   // Namespaces
 
   @Override
-  public String[][] listNamespaces() throws NoSuchNamespaceException {
-    List<String[]> namespaces = new ArrayList<>();
-    for (JsonNode namespace : askNamespace("namespaces", new String[0])) {
-      namespaces.add(new String[] {namespace.asText()});
-    }
-    return namespaces.toArray(String[][]::new);
+  public String[][] listNamespaces() {
+    List<String> names = planner.ask(new ListNamespaces()).names();
+    return names.stream().map(one -> new String[] {one}).toArray(String[][]::new);
   }
 
   @Override
@@ -190,99 +207,16 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
   @Override
   public Map<String, String> loadNamespaceMetadata(String[] namespace)
       throws NoSuchNamespaceException {
-    return strings(askNamespace("namespace", namespace));
+    found(new FindNamespace(joined(namespace)), namespace);
+    return Map.of();
   }
 
-  // The planner
-
-  /** What the planner answers about a table of this catalog, errors as exceptions. */
-  public JsonNode answer(String operation, Identifier ident, ObjectNode request) {
-    return okay(ask(request, operation, ident.namespace(), ident.name()));
-  }
-
-  /** What the planner answers about a stream with these options, as JSON. */
-  public JsonNode stream(String operation, String options, ObjectNode request) {
-    return okay(ask(request.put("options", options), operation, new String[0], null));
-  }
-
-  /** The error of a query that cannot be; for those that ask this catalog. */
-  public static RuntimeException refused(String message) {
-    return unchecked(error(message));
-  }
-
-  private Table archive(Identifier ident, ObjectNode request) throws NoSuchTableException {
-    String cold = answer("archive", ident, request).path("name").asText();
-    return (Table) loadRelation(Identifier.of(ident.namespace(), cold));
-  }
-
-  private JsonNode askTable(String operation, Identifier ident) throws NoSuchTableException {
-    JsonNode answer = ask(operation, ident.namespace(), ident.name());
-    // Of a sink, whose name is ours, Spark would tell that name: the planner tells the topic's.
-    if (answer.path("error").path("kind").asText().equals("not_found") && !isSink(ident.name())) {
-      throw new NoSuchTableException(ident);
-    }
-    return okay(answer);
-  }
-
-  private JsonNode askNamespace(String operation, String[] namespace)
-      throws NoSuchNamespaceException {
-    JsonNode answer = ask(operation, namespace, null);
-    if (answer.path("error").path("kind").asText().equals("not_found")) {
+  private <A> A found(Question<A> question, String[] namespace) throws NoSuchNamespaceException {
+    A answer = planner.find(question);
+    if (answer == null) {
       throw new NoSuchNamespaceException(namespace);
     }
-    return okay(answer);
-  }
-
-  private JsonNode ask(String operation, String[] namespace, String topic) {
-    return ask(request(), operation, namespace, topic);
-  }
-
-  private static ObjectNode request() {
-    return Planner.JSON.createObjectNode();
-  }
-
-  private JsonNode ask(ObjectNode request, String operation, String[] namespace, String topic) {
-    request.put("op", operation).put("catalog", name).put("config", config).put("name", topic);
-    ArrayNode parts = request.putArray("namespace");
-    for (String part : namespace) {
-      parts.add(part);
-    }
-    return planner.call(request);
-  }
-
-  private static JsonNode okay(JsonNode answer) {
-    if (answer.hasNonNull("error")) {
-      JsonNode error = answer.path("error");
-      // The whole error as data, for Python's spark_ext.session.errors: nobody parses the message.
-      throw unchecked(
-          error(
-              error.path("message").asText(),
-              new scala.collection.immutable.Map.Map1<>(
-                  "pulsarLakeError", error.path("data").asText())));
-    }
-    return answer.path("ok");
-  }
-
-  private static AnalysisException error(String message) {
-    return error(message, scala.collection.immutable.Map$.MODULE$.<String, String>empty());
-  }
-
-  private static AnalysisException error(
-      String message, scala.collection.immutable.Map<String, String> parameters) {
-    return new AnalysisException(
-        message,
-        Option.empty(),
-        Option.empty(),
-        Option.empty(),
-        Option.empty(),
-        parameters,
-        new QueryContext[0]);
-  }
-
-  /** Spark's interfaces are Scala's: any exception may leave them, and clients show this kind. */
-  @SuppressWarnings("unchecked")
-  public static <E extends Throwable> RuntimeException unchecked(Throwable error) throws E {
-    throw (E) error;
+    return answer;
   }
 
   // Helpers
@@ -296,6 +230,10 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     return isDelta(ident.namespace());
   }
 
+  private static String joined(String[] namespace) {
+    return String.join("/", namespace);
+  }
+
   /** The names that the planner gives (relations.py). */
   private static boolean isSnapshot(Identifier ident) {
     return ident.name().contains("$hot@") || ident.name().contains("$cold@");
@@ -306,68 +244,62 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
         SparkSession.active().sessionState().catalogManager().v2SessionCatalog();
   }
 
-  private static Map<String, String> strings(JsonNode object) {
-    Map<String, String> map = new HashMap<>();
-    object.properties().forEach(entry -> map.put(entry.getKey(), entry.getValue().asText()));
-    return map;
-  }
-
   /** Names of columns, without regard to case as in {@code equalsIgnoreCase}. */
-  private static Set<String> names(JsonNode listed) {
+  private static Set<String> names(List<String> listed) {
     Set<String> names = new TreeSet<>(String.CASE_INSENSITIVE_ORDER);
-    listed.forEach(one -> names.add(one.asText()));
+    names.addAll(listed);
     return names;
   }
 
   /** With what a column gets that a statement leaves out: an SQL expression by its name. */
-  private static StructType withDefaults(StructType columns, JsonNode defaults) {
+  private static StructType withDefaults(StructType columns, Map<String, String> defaults) {
     StructType found = new StructType();
     for (StructField one : columns.fields()) {
-      JsonNode value = defaults.path(one.name());
-      if (value.isTextual()) {
-        one = one.withCurrentDefaultValue(value.asText());
-        one = one.withExistenceDefaultValue(value.asText());
+      String value = defaults.get(one.name());
+      if (value != null) {
+        one = one.withCurrentDefaultValue(value).withExistenceDefaultValue(value);
       }
       found = found.add(one);
     }
     return found;
   }
 
-  private static OptionalLong number(JsonNode value) {
-    return value.isNumber() ? OptionalLong.of(value.asLong()) : OptionalLong.empty();
-  }
-
   // Writing
 
   /**
-   * A topic that rows are written to; reading goes through {@link #loadRelation}. Or the rows of a
-   * snapshot, which Spark loads again where a DataFrame has become a temporary view.
+   * A topic that rows are written to; reading goes through {@link #read}. Or the rows of a snapshot,
+   * which Spark loads again where a DataFrame has become a temporary view.
    */
   @Override
-  public Table loadTable(Identifier ident) throws NoSuchTableException {
+  Table written(Identifier ident) throws NoSuchTableException {
     if (isDelta(ident)) {
       return sessionCatalog().loadTable(ident);
     }
     if (isSnapshot(ident)) {
-      return (Table) loadRelation(ident);
+      return read(ident).rows();
     }
-    JsonNode found = askTable("sink_table", ident);
-    Identifier topic = Identifier.of(ident.namespace(), found.path("name").asText());
+    DescribeSink question = new DescribeSink(joined(ident.namespace()), ident.name());
+    // Of a sink, whose name is ours, Spark would tell that name: the planner tells the topic's.
+    Sink found = isSink(ident.name()) ? planner.ask(question) : planner.find(question);
+    if (found == null) {
+      throw new NoSuchTableException(ident);
+    }
     return new TopicSink(
-        name + "." + topic,
-        withDefaults(StructType.fromDDL(found.path("schema").asText()), found.path("defaults")),
-        found.path("payload").asInt(),
-        names(found.path("omitted")),
-        names(found.path("ignored")),
+        name + "." + Identifier.of(ident.namespace(), found.name()),
+        withDefaults(StructType.fromDDL(found.schema()), found.defaults()),
+        (int) found.payload(),
+        names(found.omitted()),
+        names(found.ignored()),
         false,
-        (operation, request) -> answer(operation, topic, request));
+        planner,
+        joined(ident.namespace()) + "/" + found.name());
   }
 
   /** A topic is a table for what writes, and a view for what reads. */
   @Override
   public boolean tableExists(Identifier ident) {
     try {
-      return loadTable(ident) != null;
+      return written(ident) != null;
     } catch (NoSuchTableException none) {
       return false;
     }
@@ -380,18 +312,11 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
 
   /** What rows go to that name their topic themselves, or that options name one for. */
   public TopicSink anySink() {
-    return new TopicSink(
-        name,
-        new StructType(),
-        0,
-        Set.of(),
-        Set.of(),
-        true,
-        (operation, request) -> okay(ask(request, operation, new String[0], null)));
+    return new TopicSink(name, new StructType(), 0, Set.of(), Set.of(), true, planner, null);
   }
 
-  private static RuntimeException refusedHere(String what) {
-    return unchecked(error("this catalog does not " + what + " (hint: use Pulsar's own tools)"));
+  static RuntimeException refusedHere(String what) {
+    return Errors.refused("this catalog does not " + what + " (hint: use Pulsar's own tools)");
   }
 
   @Override
@@ -400,29 +325,29 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     if (isDelta(ident)) {
       return sessionCatalog().loadTable(ident, forWriting);
     }
-    return loadTable(ident);
+    return written(ident);
   }
 
   @Override
-  public Table createTable(Identifier ident, TableInfo info) {
-    if (info.partitions().length > 0) {
-      throw refused(
+  Table created(
+      Identifier ident, StructType schema, Transform[] partitions, Map<String, String> given) {
+    if (partitions.length > 0) {
+      throw Errors.refused(
           "a topic is not partitioned by its columns (hint: TBLPROPERTIES ('partitions'='4');"
               + " rows go to partitions by their __key)");
     }
-    ObjectNode properties = Planner.JSON.createObjectNode();
-    info.properties().forEach(properties::put);
-    ObjectNode request = request();
-    request.put("columns", info.schema().json()).put("properties", properties.toString());
-    JsonNode made = answer("sink_create", ident, request);
+    String namespace = joined(ident.namespace());
+    CreatedTopic made =
+        planner.ask(new CreateTopic(namespace, ident.name(), schema.json(), given));
     return new TopicSink(
         name + "." + ident,
-        info.schema(),
-        info.schema().size(),
+        schema,
+        schema.size(),
         Set.of(),
-        names(made.path("ignored")),
+        names(made.ignored()),
         false,
-        (operation, asked) -> answer(operation, ident, asked));
+        planner,
+        namespace + "/" + ident.name());
   }
 
   @Override
@@ -435,32 +360,12 @@ public final class PulsarCatalog implements RelationCatalog, SupportsNamespaces 
     if (!tableExists(ident)) {
       return false;
     }
-    answer("sink_drop", ident, request());
+    planner.ask(new DropTopic(joined(ident.namespace()), ident.name()));
     return true;
   }
 
   @Override
   public void renameTable(Identifier from, Identifier to) {
-    throw refusedHere("rename topics");
-  }
-
-  @Override
-  public View createView(Identifier ident, View view) {
-    throw refusedHere("make views");
-  }
-
-  @Override
-  public View replaceView(Identifier ident, View view) {
-    throw refusedHere("make views");
-  }
-
-  @Override
-  public boolean dropView(Identifier ident) {
-    return dropTable(ident);
-  }
-
-  @Override
-  public void renameView(Identifier from, Identifier to) {
     throw refusedHere("rename topics");
   }
 

@@ -2,10 +2,19 @@ package io.pulsarlake.spark.planner;
 
 import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.pulsarlake.spark.planner.Messages.ErrorData;
+import io.pulsarlake.spark.planner.Messages.Failure;
+import io.pulsarlake.spark.planner.Messages.Question;
+import io.pulsarlake.spark.planner.Messages.Reply;
+import io.pulsarlake.spark.planner.Messages.Request;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -31,13 +40,18 @@ import org.slf4j.LoggerFactory;
  * may be the request that ends it (it wants more memory than there is).
  */
 public final class Planner {
-  /** An answer is as long as it has to be: it comes from our own process. */
+  /** Of messages. An answer is as long as it has to be: it comes from our own process. */
   public static final ObjectMapper JSON =
-      new ObjectMapper(
-          JsonFactory.builder()
-              .streamReadConstraints(
-                  StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build())
-              .build());
+      JsonMapper.builder(
+              JsonFactory.builder()
+                  .streamReadConstraints(
+                      StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build())
+                  .build())
+          .propertyNamingStrategy(PropertyNamingStrategies.SNAKE_CASE)
+          .disable(SerializationFeature.FAIL_ON_EMPTY_BEANS)
+          .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+          .enable(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES)
+          .build();
   private static final Logger LOG = LoggerFactory.getLogger(Planner.class);
   private static final Map<String, Planner> RUNNING = new ConcurrentHashMap<>();
 
@@ -52,22 +66,31 @@ public final class Planner {
     return RUNNING.computeIfAbsent(python, Planner::new);
   }
 
-  /** The answer to a request, which is an object with "ok" or "error". */
-  public JsonNode call(ObjectNode request) {
+  Reply call(String config, Question<?> question) {
+    JsonNode fields = JSON.valueToTree(question);
+    String name = question.getClass().getSimpleName();
     try {
-      return running().call(request);
+      return running().call(config, name, fields);
     } catch (GoneException gone) {
       LOG.info("The planner is started again: {}", gone.getMessage());
     }
     try {
-      return running().call(request);
+      return running().call(config, name, fields);
     } catch (GoneException gone) {
-      return gone.answer();
+      return new Reply(0, null, gone.failure());
     }
   }
 
   /** Begins to start the process, so that the first call finds it ready sooner. */
-  public synchronized Child running() throws GoneException {
+  public void start() {
+    try {
+      running();
+    } catch (GoneException failed) {
+      throw Errors.of(failed.failure());
+    }
+  }
+
+  private synchronized Child running() throws GoneException {
     if (child == null || !child.alive()) {
       try {
         child = new Child(python);
@@ -82,7 +105,7 @@ public final class Planner {
   }
 
   /** No planner answered; as an error of ours, its class is one of reader/errors.py. */
-  public static final class GoneException extends Exception {
+  private static final class GoneException extends Exception {
     private final String kind;
     private final String hint;
 
@@ -92,26 +115,18 @@ public final class Planner {
       this.hint = hint;
     }
 
-    /** What a planner would answer, with what spark_ext.session.errors reads. */
-    public JsonNode answer() {
-      ObjectNode data = JSON.createObjectNode().put("class", kind);
-      data.put("message", getMessage()).put("hint", hint).putObject("context");
-      ObjectNode answer = JSON.createObjectNode();
-      answer
-          .putObject("error")
-          .put("kind", "error")
-          .put("message", getMessage() + " (" + hint + ")")
-          .put("data", data.toString());
-      return answer;
+    private Failure failure() {
+      ErrorData data = new ErrorData(kind, getMessage(), hint, JSON.createObjectNode());
+      return new Failure(getMessage() + " (" + hint + ")", false, data);
     }
   }
 
   /** One life of the process. */
-  public static final class Child {
+  private static final class Child {
     private static final String LOOK = "Spark's log has what it said";
     private final Process process;
     private final OutputStream requests;
-    private final Map<Long, CompletableFuture<JsonNode>> waiting = new ConcurrentHashMap<>();
+    private final Map<Long, CompletableFuture<Reply>> waiting = new ConcurrentHashMap<>();
     private final AtomicLong lastId = new AtomicLong();
     private final Thread errors;
     private final Thread answers;
@@ -131,17 +146,18 @@ public final class Planner {
       return !ending && process.isAlive();
     }
 
-    JsonNode call(ObjectNode request) throws GoneException {
+    Reply call(String config, String name, JsonNode question) throws GoneException {
       long id = lastId.incrementAndGet();
-      CompletableFuture<JsonNode> answer = new CompletableFuture<>();
+      CompletableFuture<Reply> answer = new CompletableFuture<>();
       waiting.put(id, answer);
-      byte[] line = (request.deepCopy().put("id", id) + "\n").getBytes(StandardCharsets.UTF_8);
       try {
-        send(line);
+        send(JSON.writeValueAsString(new Request(id, config, name, question)) + "\n");
         if (gone != null) { // It may have ended between the put and the reader's last look.
           throw gone;
         }
         return answer.get();
+      } catch (JsonProcessingException never) {
+        throw new IllegalStateException(never);
       } catch (ExecutionException failed) {
         throw gone;
       } catch (InterruptedException cancelled) {
@@ -156,10 +172,10 @@ public final class Planner {
       }
     }
 
-    private void send(byte[] line) throws GoneException, InterruptedException {
+    private void send(String line) throws GoneException, InterruptedException {
       try {
         synchronized (requests) {
-          requests.write(line);
+          requests.write(line.getBytes(StandardCharsets.UTF_8));
           requests.flush();
         }
       } catch (IOException broken) {
@@ -172,10 +188,10 @@ public final class Planner {
       String unreadable = null;
       try (BufferedReader lines = process.inputReader(StandardCharsets.UTF_8)) {
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-          JsonNode answer = JSON.readTree(line);
-          CompletableFuture<JsonNode> asked = waiting.get(answer.path("id").asLong());
+          Reply reply = JSON.readValue(line, Reply.class);
+          CompletableFuture<Reply> asked = waiting.get(reply.id());
           if (asked != null) {
-            asked.complete(answer);
+            asked.complete(reply);
           }
         }
       } catch (JacksonException broken) { // Half a line, too, of one that was killed.

@@ -1,14 +1,16 @@
 package io.pulsarlake.spark.reads;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.pulsarlake.spark.planner.Planner;
+import io.pulsarlake.spark.planner.Messages.Aggregate;
+import io.pulsarlake.spark.planner.Messages.ColdPlan;
+import io.pulsarlake.spark.planner.Messages.ColdRead;
+import io.pulsarlake.spark.planner.Messages.MicroBatch;
+import io.pulsarlake.spark.planner.Messages.PlanReads;
+import io.pulsarlake.spark.planner.Messages.TableFiles;
+import io.pulsarlake.spark.planner.PlannerClient;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
-import java.util.function.BiFunction;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -28,86 +30,89 @@ import scala.jdk.javaapi.CollectionConverters;
  * one in its place that has asked the planner which files the query's filters leave.
  */
 public final class ColdFiles implements FileIndex {
-  private final String table;
-  private final String identity;
+  private final String name;
   private final long bytes;
-  private final BiFunction<String, ObjectNode, JsonNode> planner;
-  private final String filters; // null: it has not asked yet
-  private final JsonNode found;
-
-  /**
-   * @param table equal for the same version of the same table
-   * @param bytes of all its files
-   * @param planner answers an operation's request about this table
-   */
-  ColdFiles(String table, long bytes, BiFunction<String, ObjectNode, JsonNode> planner) {
-    this(table, table, bytes, planner);
-  }
-
-  /**
-   * @param name for people
-   * @param identity equal for the same files
-   */
-  ColdFiles(
-      String name, String identity, long bytes, BiFunction<String, ObjectNode, JsonNode> planner) {
-    this(name, identity, bytes, planner, null, Planner.JSON.createObjectNode());
-  }
+  private final PlannerClient planner;
+  private final ColdRead read;
+  private final ColdPlan plan; // null: it has not asked yet
 
   private ColdFiles(
-      String table,
-      String identity,
-      long bytes,
-      BiFunction<String, ObjectNode, JsonNode> planner,
-      String filters,
-      JsonNode found) {
-    this.table = table;
-    this.identity = identity;
+      String name, long bytes, PlannerClient planner, ColdRead read, ColdPlan plan) {
+    this.name = name;
     this.bytes = bytes;
     this.planner = planner;
-    this.filters = filters;
-    this.found = found;
+    this.read = read;
+    this.plan = plan;
+  }
+
+  /** All files of a table of the catalog. */
+  static ColdFiles ofTable(
+      String name, long bytes, PlannerClient planner, String namespace, String table) {
+    ColdRead all = new ColdRead(namespace, table, null, List.of(), List.of());
+    return new ColdFiles(name, bytes, planner, all, null);
+  }
+
+  /** All files of a part of a micro-batch. */
+  static ColdFiles ofBatch(
+      String name, long bytes, PlannerClient planner, MicroBatch batch, String part) {
+    ColdRead all = new ColdRead("", part, batch, List.of(), List.of());
+    return new ColdFiles(name, bytes, planner, all, null);
   }
 
   /** The name of the table in its catalog. */
   public String table() {
-    return table;
+    return name;
   }
 
   /** Whether it knows its files. */
   public boolean asked() {
-    return filters != null;
+    return plan != null;
   }
 
-  /** Those that the filters leave, by their conjuncts. */
+  /** What the planner is asked for. */
+  public ColdRead read() {
+    return read;
+  }
+
+  public PlannerClient planner() {
+    return planner;
+  }
+
+  /** What is to be asked for these conjuncts of a filter, of which nothing but these is needed. */
+  public ColdRead read(Seq<Expression> conjuncts, List<Aggregate> aggregates) {
+    return new ColdRead(
+        read.namespace(), read.name(), read.batch(), Filters.of(conjuncts), aggregates);
+  }
+
+  /** Those that the planner has named. */
+  public ColdFiles planned(ColdRead asked, ColdPlan answer) {
+    return new ColdFiles(name, answer.bytes(), planner, asked, answer);
+  }
+
+  /** Those that the conjuncts of a filter leave. */
   public ColdFiles leftBy(Seq<Expression> conjuncts) {
-    String wanted = PlanLeaves.filters(conjuncts);
-    if (wanted.equals(filters)) {
-      return this;
-    }
-    ObjectNode request = Planner.JSON.createObjectNode().put("predicates", wanted);
-    JsonNode left = planner.apply("files", request);
-    return new ColdFiles(
-        table, identity, left.path("bytes").asLong(), planner, wanted, left);
+    ColdRead wanted = read(conjuncts, List.of());
+    return planned(wanted, ask(wanted));
   }
 
-  /** What the log knows of all rows: {rows, columns: {name: [least, greatest]}}. */
-  public JsonNode extremes(List<String> columns) {
-    ObjectNode request = Planner.JSON.createObjectNode();
-    columns.forEach(request.putArray("columns")::add);
-    return planner.apply("extremes", request);
+  /** What the planner answers. */
+  public ColdPlan ask(ColdRead wanted) {
+    return planner.ask(new PlanReads(List.of(wanted), List.of(), 1)).cold().get(0);
+  }
+
+  private ColdFiles asked(Seq<Expression> conjuncts) {
+    return asked() ? this : leftBy(conjuncts);
   }
 
   private List<FileStatus> statuses() {
-    Path root = new Path(found.path("root").asText());
-    JsonNode roots = found.path("roots"); // of files of several tables
-    JsonNode paths = found.path("paths");
-    List<FileStatus> files = new ArrayList<>(paths.size());
-    for (int i = 0; i < paths.size(); i++) {
-      long size = found.path("sizes").path(i).asLong();
-      long time = found.path("times").path(i).asLong();
-      Path parent = roots.has(i) ? new Path(roots.path(i).asText()) : root;
-      Path path = new Path(parent, stored(paths.path(i).asText()));
-      files.add(new FileStatus(size, false, 1, size, time, path));
+    List<FileStatus> files = new ArrayList<>();
+    for (TableFiles table : plan.tables()) {
+      Path root = new Path(table.root());
+      for (int i = 0; i < table.paths().size(); i++) {
+        long size = table.sizes().get(i);
+        Path path = new Path(root, stored(table.paths().get(i)));
+        files.add(new FileStatus(size, false, 1, size, table.times().get(i), path));
+      }
     }
     return files;
   }
@@ -120,10 +125,6 @@ public final class ColdFiles implements FileIndex {
     } catch (URISyntaxException plain) {
       return path;
     }
-  }
-
-  private ColdFiles asked(Seq<Expression> conjuncts) {
-    return asked() ? this : leftBy(conjuncts);
   }
 
   private static <T> Seq<T> seq(List<T> list) {
@@ -139,9 +140,9 @@ public final class ColdFiles implements FileIndex {
     return seq(List.of(new PartitionDirectory(InternalRow.empty(), seq(files))));
   }
 
-  /** As the planner names them: for {@code spark_ext.planner.query_plans}. */
-  public String paths() {
-    return found.path("paths").toString();
+  /** As the Delta log has them: for {@code spark_ext.planner.query_plans}. */
+  public List<String> paths() {
+    return plan.tables().stream().flatMap(one -> one.paths().stream()).toList();
   }
 
   @Override
@@ -157,7 +158,10 @@ public final class ColdFiles implements FileIndex {
 
   @Override
   public Seq<Path> rootPaths() {
-    return seq(asked() ? List.of(new Path(found.path("root").asText())) : List.<Path>of());
+    return seq(
+        asked()
+            ? plan.tables().stream().map(one -> new Path(one.root())).toList()
+            : List.<Path>of());
   }
 
   @Override
@@ -172,17 +176,18 @@ public final class ColdFiles implements FileIndex {
   @Override
   public boolean equals(Object other) {
     return other instanceof ColdFiles files
-        && identity.equals(files.identity)
-        && Objects.equals(filters, files.filters);
+        && planner.equals(files.planner)
+        && read.equals(files.read)
+        && asked() == files.asked();
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(identity, filters);
+    return read.hashCode();
   }
 
   @Override
   public String toString() {
-    return table;
+    return name;
   }
 }

@@ -1,14 +1,12 @@
 package io.pulsarlake.spark.reads;
 
-import com.fasterxml.jackson.databind.JsonNode;
+import io.pulsarlake.spark.Compat;
 import io.pulsarlake.spark.catalog.PulsarCatalog;
 import java.util.Map;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.catalog.DelegatingTable;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.BaseRelation;
@@ -30,19 +28,17 @@ public final class ColdTable implements SchemaRelationProvider {
   private static final String TABLE = "table";
   private static final String BYTES = "bytes";
 
-  public static Table of(String catalog, Identifier ident, JsonNode found) {
-    return new DelegatingTable(
-        new TableInfo.Builder()
-            .withSchema(StructType.fromDDL(found.path("schema").asText()))
-            .withProperties(
-                Map.of(
-                    CATALOG, catalog,
-                    NAMESPACE, String.join("/", ident.namespace()),
-                    TABLE, ident.name(),
-                    BYTES, found.path("bytes").asText()))
-            .withProvider(ColdTable.class.getName()) // A property as well: after the others.
-            .build(),
-        catalog + "." + ident);
+  public static Table of(String catalog, Identifier ident, StructType schema, long bytes) {
+    return Compat.provided(
+        catalog,
+        ident,
+        schema,
+        ColdTable.class.getName(),
+        Map.of(
+            CATALOG, catalog,
+            NAMESPACE, String.join("/", ident.namespace()),
+            TABLE, ident.name(),
+            BYTES, String.valueOf(bytes)));
   }
 
   @Override
@@ -53,13 +49,15 @@ public final class ColdTable implements SchemaRelationProvider {
     SparkSession session = (SparkSession) context.sparkSession();
     PulsarCatalog catalog =
         (PulsarCatalog) session.sessionState().catalogManager().catalog(options.apply(CATALOG));
-    Identifier ident =
-        Identifier.of(new String[] {options.apply(NAMESPACE)}, options.apply(TABLE));
+    String namespace = options.apply(NAMESPACE);
+    Identifier ident = Identifier.of(new String[] {namespace}, options.apply(TABLE));
     return new HadoopFsRelation(
-        new ColdFiles(
+        ColdFiles.ofTable(
             catalog.name() + "." + ident,
             Long.parseLong(options.apply(BYTES)),
-            (operation, request) -> catalog.answer(operation, ident, request)),
+            catalog.planner(),
+            namespace,
+            ident.name()),
         new StructType(),
         schema,
         Option.empty(),

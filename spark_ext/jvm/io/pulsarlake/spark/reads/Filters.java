@@ -1,63 +1,63 @@
 package io.pulsarlake.spark.reads;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.pulsarlake.spark.planner.Planner;
-import org.apache.spark.sql.connector.expressions.Expression;
+import io.pulsarlake.spark.planner.Messages.Expression;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
 
-/**
- * Spark's predicates as JSON, node by node: Python chooses which of them it can use.
- *
- * <pre>
- * {"op": ">=", "args": [{"column": ["__publishTime"]}, {"value": 1700000000000000, "type": "timestamp"}]}
- * </pre>
- *
- * A literal is Spark's internal value: times as microseconds, dates as days; null where JSON has
- * no form for it. An expression that is none of these has an "op" of null.
- */
-final class Filters {
+/** Spark's filters as messages, node by node: the planner chooses which of them it can use. */
+public final class Filters {
   private Filters() {}
 
-  static ArrayNode json(Predicate[] predicates) {
-    ArrayNode all = Planner.JSON.createArrayNode();
-    for (Predicate predicate : predicates) {
-      all.add(node(predicate));
-    }
-    return all;
+  static List<Expression> of(Predicate[] predicates) {
+    return Arrays.stream(predicates).map(Filters::node).toList();
   }
 
-  private static ObjectNode node(Expression expression) {
-    ObjectNode node = Planner.JSON.createObjectNode();
-    if (expression instanceof NamedReference reference) {
-      ArrayNode names = node.putArray("column");
-      for (String name : reference.fieldNames()) {
-        names.add(name);
-      }
-    } else if (expression instanceof Literal<?> literal) {
-      node.put("type", literal.dataType().typeName());
-      Object value = literal.value();
-      if (value instanceof Double || value instanceof Float) {
-        node.put("value", ((Number) value).doubleValue());
-      } else if (value instanceof Number number && value.getClass().getName().startsWith("java.lang")) {
-        node.put("value", number.longValue());
-      } else if (value instanceof Boolean flag) {
-        node.put("value", flag);
-      } else if (value == null || value instanceof byte[]) {
-        node.putNull("value");
-      } else {
-        node.put("value", value.toString());
-      }
-    } else {
-      node.put("op", expression instanceof GeneralScalarExpression call ? call.name() : null);
-      ArrayNode arguments = node.putArray("args");
-      for (Expression child : expression.children()) {
-        arguments.add(node(child));
+  /** Those without such a form are left out. */
+  public static List<Expression> of(
+      Seq<org.apache.spark.sql.catalyst.expressions.Expression> conjuncts) {
+    List<Expression> found = new ArrayList<>();
+    for (Iterator<org.apache.spark.sql.catalyst.expressions.Expression> all = conjuncts.iterator();
+        all.hasNext(); ) {
+      Option<Predicate> one = DataSourceV2Strategy$.MODULE$.translateFilterV2(all.next());
+      if (one.isDefined()) {
+        found.add(node(one.get()));
       }
     }
-    return node;
+    return found;
+  }
+
+  private static Expression node(org.apache.spark.sql.connector.expressions.Expression of) {
+    if (of instanceof NamedReference reference) {
+      return new Expression(null, List.of(), List.of(reference.fieldNames()), null, null);
+    }
+    if (of instanceof Literal<?> literal) {
+      String type = literal.dataType().typeName();
+      return new Expression(null, List.of(), List.of(), type, value(literal.value()));
+    }
+    String op = of instanceof GeneralScalarExpression call ? call.name() : null;
+    List<Expression> args = Arrays.stream(of.children()).map(Filters::node).toList();
+    return new Expression(op, args, List.of(), null, null);
+  }
+
+  private static Object value(Object value) {
+    if (value instanceof Double || value instanceof Float) {
+      return ((Number) value).doubleValue();
+    }
+    if (value instanceof Number number && value.getClass().getName().startsWith("java.lang")) {
+      return number.longValue();
+    }
+    if (value == null || value instanceof Boolean) {
+      return value;
+    }
+    return value instanceof byte[] ? null : value.toString();
   }
 }

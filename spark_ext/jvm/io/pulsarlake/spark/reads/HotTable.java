@@ -1,16 +1,14 @@
 package io.pulsarlake.spark.reads;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.pulsarlake.spark.planner.Planner;
+import io.pulsarlake.spark.Compat;
+import io.pulsarlake.spark.planner.Messages.HotRead;
+import io.pulsarlake.spark.planner.Messages.PlanReads;
+import io.pulsarlake.spark.planner.Messages.TaskPlan;
+import io.pulsarlake.spark.planner.PlannerClient;
 import java.util.List;
-import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.Set;
-import java.util.function.Function;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.catalog.CatalogV2Util;
-import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Transform;
@@ -34,21 +32,22 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * <p>The version stays null: with one, Spark would load the table again when the query runs.
  *
- * @param identity equal for two tables of the same snapshot
- * @param planner answers "plan" requests about this table
+ * @param title for people
+ * @param table its name in the namespace of its catalog
  */
 public record HotTable(
-    String name,
+    String title,
     StructType type,
-    String identity,
-    OptionalLong rows,
-    OptionalLong bytes,
-    Function<ObjectNode, JsonNode> planner)
-    implements SupportsRead {
+    Long knownRows,
+    Long knownBytes,
+    PlannerClient planner,
+    String namespace,
+    String table)
+    implements SupportsRead, Compat.Typed {
 
   @Override
-  public Column[] columns() {
-    return CatalogV2Util.structTypeToV2Columns(type, false);
+  public String name() {
+    return title;
   }
 
   @Override
@@ -64,6 +63,14 @@ public record HotTable(
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap ignored) {
     return new Builder();
+  }
+
+  private OptionalLong rows() {
+    return knownRows == null ? OptionalLong.empty() : OptionalLong.of(knownRows);
+  }
+
+  private OptionalLong bytes() {
+    return knownBytes == null ? OptionalLong.empty() : OptionalLong.of(knownBytes);
   }
 
   private final class Builder
@@ -95,7 +102,7 @@ public record HotTable(
   }
 
   /** One scan of the table; nothing that it learns stays on the table. */
-  static final class HotScan implements SupportsReportStatistics {
+  public static final class HotScan implements SupportsReportStatistics {
     private final HotTable table;
     private final StructType required;
     private final Predicate[] predicates;
@@ -105,12 +112,30 @@ public record HotTable(
       this.table = table;
       this.required = required;
       this.predicates = predicates;
-      this.batch = new HotBatch(table, required, Filters.json(predicates).toString());
+      this.batch =
+          new HotBatch(
+              table.planner(),
+              new HotRead(
+                  table.namespace(),
+                  table.table(),
+                  null,
+                  required.json(),
+                  Filters.of(predicates)),
+              required);
     }
 
-    /** What the planner is asked about this scan, as JSON. */
-    String request() {
-      return batch.request(Planner.JSON.createObjectNode()).put("table", table.identity()).toString();
+    /** What the planner is asked for. */
+    public HotRead read() {
+      return batch.read;
+    }
+
+    public PlannerClient planner() {
+      return batch.planner;
+    }
+
+    /** The answer, for which the scan then does not ask itself. */
+    public void planned(TaskPlan plan) {
+      batch.planned(plan);
     }
 
     /** Always the same, because adaptive execution asks twice and planning is work. */
@@ -172,33 +197,33 @@ public record HotTable(
    * equal sides of a join.
    */
   private static final class HotBatch implements Batch {
-    private final HotTable table;
+    private final PlannerClient planner;
+    private final HotRead read;
     private final StructType required;
-    private final String predicates;
-    private JsonNode plan;
+    private TaskPlan plan;
 
-    private HotBatch(HotTable table, StructType required, String predicates) {
-      this.table = table;
+    private HotBatch(PlannerClient planner, HotRead read, StructType required) {
+      this.planner = planner;
+      this.read = read;
       this.required = required;
-      this.predicates = predicates;
     }
 
-    private ObjectNode request(ObjectNode into) {
-      return into.put("columns", required.json()).put("predicates", predicates);
+    private synchronized void planned(TaskPlan answer) {
+      plan = answer;
     }
 
-    private synchronized JsonNode plan() {
+    private synchronized TaskPlan plan() {
       if (plan == null) {
-        ObjectNode request = request(Planner.JSON.createObjectNode());
-        request.put("parallelism", SparkSession.active().sparkContext().defaultParallelism());
-        plan = table.planner().apply(request);
+        int parallelism = SparkSession.active().sparkContext().defaultParallelism();
+        PlanReads question = new PlanReads(List.of(), List.of(read), parallelism);
+        plan = planner.ask(question).hot().get(0);
       }
       return plan;
     }
 
     @Override
     public InputPartition[] planInputPartitions() {
-      return HotPartitions.of(plan().path("partitions"));
+      return HotPartitions.of(plan());
     }
 
     @Override
@@ -209,14 +234,13 @@ public record HotTable(
     @Override
     public boolean equals(Object other) {
       return other instanceof HotBatch batch
-          && table.identity().equals(batch.table.identity())
-          && required.equals(batch.required)
-          && predicates.equals(batch.predicates);
+          && planner.equals(batch.planner)
+          && read.equals(batch.read);
     }
 
     @Override
     public int hashCode() {
-      return Objects.hash(table.identity(), required, predicates);
+      return read.hashCode();
     }
   }
 }

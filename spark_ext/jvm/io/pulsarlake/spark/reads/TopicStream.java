@@ -1,16 +1,26 @@
 package io.pulsarlake.spark.reads;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.pulsarlake.spark.catalog.PulsarCatalog;
+import io.pulsarlake.spark.Compat;
+import io.pulsarlake.spark.planner.Messages.BatchFiles;
+import io.pulsarlake.spark.planner.Messages.BatchPlan;
+import io.pulsarlake.spark.planner.Messages.BatchTier;
+import io.pulsarlake.spark.planner.Messages.BoundStream;
+import io.pulsarlake.spark.planner.Messages.FindStreamEnd;
+import io.pulsarlake.spark.planner.Messages.MeasureStream;
+import io.pulsarlake.spark.planner.Messages.MicroBatch;
+import io.pulsarlake.spark.planner.Messages.NextOffset;
+import io.pulsarlake.spark.planner.Messages.NextOffsets;
+import io.pulsarlake.spark.planner.Messages.PlanBatch;
+import io.pulsarlake.spark.planner.Messages.Stream;
+import io.pulsarlake.spark.planner.Messages.StreamBounds;
 import io.pulsarlake.spark.planner.Planner;
+import io.pulsarlake.spark.planner.PlannerClient;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.BiFunction;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -24,7 +34,6 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.execution.streaming.Offset;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager;
-import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager$;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.types.StructType;
@@ -51,14 +60,14 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   private final SparkSession session;
   private final StructType type;
   private final Path stored;
-  private final String identity;
-  private final BiFunction<String, ObjectNode, JsonNode> planner;
-  private JsonNode bounds; // "start", "ending" or null; once they are known
+  private final PlannerClient planner;
+  private final Stream stream;
+  private StreamBounds bounds; // once they are known
   private String latest; // what there was at the last look
   private String until; // Trigger.AvailableNow ends there
   private String quietAt; // nothing lay behind it at the last look
   private long quietSince; // by System.nanoTime, as the next
-  private ObjectNode measuredAt;
+  private MeasureStream measuredAt;
   private long measuredSince;
   private Map<String, String> measured;
   private long given = System.nanoTime(); // when the last batch was begun, or the query
@@ -68,22 +77,20 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
 
   /**
    * @param metadataPath where the stream may keep what it is to know after a restart
-   * @param identity equal for streams of the same topics of the same catalog
-   * @param planner answers an operation's request about this stream
+   * @param options of the user
    */
   TopicStream(
       SparkSession session,
       StructType type,
       String metadataPath,
-      String identity,
-      BiFunction<String, ObjectNode, JsonNode> planner) {
+      PlannerClient planner,
+      Map<String, String> options) {
     this.session = session;
     this.type = type;
     this.stored = new Path(metadataPath, "bounds");
-    this.identity = identity;
+    this.planner = planner;
     // The planner knows a query's stream by its place in the checkpoint.
-    this.planner =
-        (operation, request) -> planner.apply(operation, request.put("place", metadataPath));
+    this.stream = new Stream(options, metadataPath);
   }
 
   @Override
@@ -113,12 +120,11 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
     if (start.equals(quietAt) && System.nanoTime() - quietSince < LOOK_NANOS) {
       return from;
     }
-    ObjectNode request = Planner.JSON.createObjectNode().put("start", start);
-    request.put("ending", bounds().path("ending").asText(null)).put("until", until);
-    request.put("waited", (System.nanoTime() - given) / 1e9);
-    JsonNode answer = planner.apply("stream_next", request);
-    latest = answer.path("latest").asText();
-    String next = answer.path("next").asText();
+    double waited = (System.nanoTime() - given) / 1e9;
+    NextOffsets answer =
+        planner.ask(new NextOffset(stream, start, bounds().ending(), until, waited));
+    latest = answer.latest();
+    String next = answer.next();
     quietAt = next.equals(start) ? start : null;
     given = quietAt == null ? System.nanoTime() : given;
     quietSince = System.nanoTime();
@@ -133,27 +139,25 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
 
   @Override
   public void prepareForTriggerAvailableNow() {
-    ObjectNode request = Planner.JSON.createObjectNode();
-    until = planner.apply("stream_end", request).path("latest").asText();
+    until = planner.ask(new FindStreamEnd(stream)).latest();
   }
 
   private String start() {
-    return bounds().path("start").asText();
+    return bounds().start();
   }
 
   /** Where the first batch begins and the last one ends: found once, and kept with the checkpoint. */
-  private JsonNode bounds() {
+  private StreamBounds bounds() {
     if (bounds == null) {
       CheckpointFileManager files =
-          CheckpointFileManager$.MODULE$.create(
-              stored.getParent(), session.sessionState().newHadoopConf());
+          Compat.checkpointFiles(stored.getParent(), session.sessionState().newHadoopConf());
       try {
         if (files.exists(stored)) {
           try (InputStream in = files.open(stored)) {
-            bounds = Planner.JSON.readTree(in);
+            bounds = Planner.JSON.readValue(in, StreamBounds.class);
           }
         } else {
-          JsonNode found = planner.apply("stream_bounds", Planner.JSON.createObjectNode());
+          StreamBounds found = planner.ask(new BoundStream(stream));
           files.mkdirs(stored.getParent());
           try (var out = files.createAtomic(stored, false)) {
             out.write(Planner.JSON.writeValueAsBytes(found));
@@ -171,73 +175,56 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
 
   @Override
   public Dataset<Row> getBatch(Option<Offset> from, Offset to) {
-    ObjectNode range = Planner.JSON.createObjectNode();
-    range.put("start", from.isEmpty() ? start() : from.get().json()).put("end", to.json());
+    String start = from.isEmpty() ? start() : from.get().json();
     read.clear();
-    JsonNode batch;
+    BatchPlan plan;
     try {
-      ObjectNode request = range.deepCopy().put("columns", type.json()).put("began", start());
-      batch = planner.apply("stream_batch", request);
+      plan = planner.ask(new PlanBatch(stream, start, to.json(), start(), type.json()));
     } catch (Exception failed) {
       if (looked) {
         throw failed;
       }
       // Spark asks for the last batch when a query starts again, and runs it only if it was not
       // committed: what is gone of one that was is nobody's loss.
-      return streaming(
-          new HotRows(
-              session.sqlContext(),
-              type,
-              toString(),
-              0,
-              counter("bookkeeper"),
-              request -> {
-                throw PulsarCatalog.unchecked(failed);
-              }));
+      HotRows none = hot(toString(), null, new BatchTier("bookkeeper", 0L));
+      return streaming(none.failed(failed));
     }
-    range.set("snapshots", batch.path("snapshots")); // Both halves are of these.
-    String name = batch.path("name").asText() + ", batch " + batches++;
+    String name = plan.name() + ", batch " + batches++;
     Dataset<Row> rows = null;
-    for (JsonNode part : batch.path("files")) {
-      rows = with(rows, files(name, range.deepCopy().put("part", part.path("part").asText()), part));
+    for (BatchFiles part : plan.files()) {
+      rows = with(rows, files(name, plan.batch(), part));
     }
-    for (Map.Entry<String, JsonNode> one : batch.path("hot").properties()) {
-      rows = with(rows, hot(name, range, one.getKey(), one.getValue().asLong()));
+    for (BatchTier tier : plan.hot()) {
+      rows = with(rows, streaming(hot(name + " (" + tier.tier() + ")", plan.batch(), tier)));
     }
     return rows;
   }
 
-  private Dataset<Row> files(String name, ObjectNode range, JsonNode part) {
-    ColdFiles files =
-        new ColdFiles(
-            name + " (" + part.path("part").asText() + ")",
-            identity + range,
-            part.path("bytes").asLong(),
-            (operation, request) -> planner.apply("stream_" + operation, request.setAll(range)));
+  private Dataset<Row> files(String name, MicroBatch batch, BatchFiles part) {
     Dataset<Row> rows =
         streaming(
             new HadoopFsRelation(
-                files,
+                ColdFiles.ofBatch(
+                    name + " (" + part.part() + ")", part.bytes(), planner, batch, part.part()),
                 new StructType(),
                 type,
                 Option.empty(),
                 new CountedParquet(counter("parquet")),
                 scala.collection.immutable.Map$.MODULE$.<String, String>empty(),
                 session));
-    String where = part.path("where").asText("");
-    return where.isEmpty() ? rows : rows.filter(functions.expr(where));
+    return part.where().isEmpty() ? rows : rows.filter(functions.expr(part.where()));
   }
 
-  private Dataset<Row> hot(String name, ObjectNode range, String tier, long bytes) {
-    ObjectNode part = range.deepCopy().put("tier", tier);
-    return streaming(
-        new HotRows(
-            session.sqlContext(),
-            type,
-            name + " (" + tier + ")",
-            bytes,
-            counter(tier),
-            request -> planner.apply("stream_plan", request.setAll(part))));
+  private HotRows hot(String name, MicroBatch batch, BatchTier tier) {
+    return new HotRows(
+        session.sqlContext(),
+        type,
+        name,
+        tier.bytes(),
+        counter(tier.tier()),
+        planner,
+        batch,
+        tier.tier());
   }
 
   /** Adds up what the batch's tasks read of a tier. */
@@ -270,15 +257,11 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   @Override
   public Map<String, String> metrics(
       Optional<org.apache.spark.sql.connector.read.streaming.Offset> consumed) {
-    ObjectNode request = Planner.JSON.createObjectNode();
-    request.put("at", consumed.map(one -> one.json()).orElse(null)).put("latest", latest);
-    if (!request.equals(measuredAt) || System.nanoTime() - measuredSince >= METRICS_NANOS) {
-      Map<String, String> found = new HashMap<>();
-      planner
-          .apply("stream_metrics", request.deepCopy())
-          .properties()
-          .forEach(one -> found.put(one.getKey(), one.getValue().asText()));
-      measuredAt = request;
+    String at = consumed.map(one -> one.json()).orElse(null);
+    MeasureStream question = new MeasureStream(stream, at, latest);
+    if (!question.equals(measuredAt) || System.nanoTime() - measuredSince >= METRICS_NANOS) {
+      Map<String, String> found = planner.ask(question).metrics();
+      measuredAt = question;
       measuredSince = System.nanoTime();
       measured = found;
     }

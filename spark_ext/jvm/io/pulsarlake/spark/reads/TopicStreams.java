@@ -1,11 +1,12 @@
 package io.pulsarlake.spark.reads;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.pulsarlake.spark.catalog.PulsarCatalog;
-import io.pulsarlake.spark.planner.Planner;
-import java.util.Locale;
+import io.pulsarlake.spark.planner.Errors;
+import io.pulsarlake.spark.planner.Messages.DescribeStream;
+import io.pulsarlake.spark.planner.Messages.Stream;
+import io.pulsarlake.spark.planner.PlannerClient;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.streaming.Source;
@@ -40,45 +41,31 @@ public final class TopicStreams implements StreamSourceProvider {
       String provider,
       scala.collection.immutable.Map<String, String> options) {
     SparkSession session = (SparkSession) context.sparkSession();
-    Planned planned = new Planned(session, CollectionConverters.asJava(options));
-    return new TopicStream(session, given.get(), metadataPath, planned.name(), planned::answer);
+    Map<String, String> asked = CollectionConverters.asJava(options);
+    return new TopicStream(
+        session, given.get(), metadataPath, planner(session, asked), streamed(asked));
   }
 
   /** The columns of a stream now. */
   public static StructType columns(SparkSession session, Map<String, String> options) {
-    ObjectNode request = Planner.JSON.createObjectNode();
-    JsonNode answer = new Planned(session, options).answer("stream_columns", request);
-    return StructType.fromDDL(answer.path("schema").asText());
+    DescribeStream question = new DescribeStream(new Stream(streamed(options), ""));
+    return StructType.fromDDL(planner(session, options).ask(question).schema());
   }
 
-  /** Asks the planner about one stream. */
-  private static final class Planned {
-    private final PulsarCatalog catalog;
-    private final String options;
-
-    private Planned(SparkSession session, Map<String, String> options) {
-      ObjectNode given = Planner.JSON.createObjectNode();
-      String name = "pulsar";
-      for (Map.Entry<String, String> one : options.entrySet()) {
-        if (one.getKey().toLowerCase(Locale.ROOT).equals(CATALOG)) {
-          name = one.getValue();
-        } else {
-          given.put(one.getKey(), one.getValue());
-        }
-      }
-      if (!(session.sessionState().catalogManager().catalog(name) instanceof PulsarCatalog one)) {
-        throw PulsarCatalog.refused("the catalog " + name + " has no topics of Pulsar");
-      }
-      this.catalog = one;
-      this.options = given.toString();
+  private static PlannerClient planner(SparkSession session, Map<String, String> options) {
+    String name = "pulsar";
+    for (Map.Entry<String, String> one : options.entrySet()) {
+      name = one.getKey().equalsIgnoreCase(CATALOG) ? one.getValue() : name;
     }
-
-    private String name() {
-      return catalog.name() + options;
+    if (session.sessionState().catalogManager().catalog(name) instanceof PulsarCatalog catalog) {
+      return catalog.planner();
     }
+    throw Errors.refused("the catalog " + name + " has no topics of Pulsar");
+  }
 
-    private JsonNode answer(String operation, ObjectNode request) {
-      return catalog.stream(operation, options, request);
-    }
+  private static Map<String, String> streamed(Map<String, String> options) {
+    Map<String, String> streamed = new TreeMap<>(options);
+    streamed.keySet().removeIf(one -> one.equalsIgnoreCase(CATALOG));
+    return streamed;
   }
 }

@@ -1,6 +1,6 @@
 package io.pulsarlake.spark.rules;
 
-import com.fasterxml.jackson.databind.JsonNode;
+import io.pulsarlake.spark.planner.Messages.Aggregate;
 import io.pulsarlake.spark.reads.ColdFiles;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,7 +20,6 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
-import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -43,7 +42,7 @@ final class LogAggregates {
 
   /** A row of literals in place of the aggregate; null where the log does not know all of it. */
   static LogicalPlan answered(LogicalPlan node) {
-    if (!(node instanceof Aggregate aggregate) || !aggregate.groupingExpressions().isEmpty()) {
+    if (!(node instanceof org.apache.spark.sql.catalyst.plans.logical.Aggregate aggregate) || !aggregate.groupingExpressions().isEmpty()) {
       return null;
     }
     Map<ExprId, String> columns = new HashMap<>();
@@ -53,16 +52,15 @@ final class LogAggregates {
     if (files == null || !known(aggregate, columns, wanted)) {
       return null;
     }
-    List<String> names = new ArrayList<>();
-    wanted.forEach(one -> columnOf(one, columns).ifPresent(names::add));
-    JsonNode found = files.extremes(names);
+    List<Aggregate> names = new ArrayList<>();
+    wanted.forEach(one -> names.add(message(one, columns)));
+    List<Long> found = files.ask(files.read(ColdScans.seq(List.of()), names)).values();
+    if (found == null) {
+      return null;
+    }
     Map<ExprId, Literal> values = new HashMap<>();
-    for (AggregateExpression one : wanted) {
-      Literal value = value(one, columns, found);
-      if (value == null) {
-        return null;
-      }
-      values.put(one.resultId(), value);
+    for (int i = 0; i < wanted.size(); i++) {
+      values.put(wanted.get(i).resultId(), literal(found.get(i), wanted.get(i).dataType()));
     }
     List<NamedExpression> results = new ArrayList<>();
     for (NamedExpression one : CollectionConverters.asJava(aggregate.aggregateExpressions())) {
@@ -95,7 +93,9 @@ final class LogAggregates {
 
   /** Whether the log may know every aggregate, which are added to {@code wanted}. */
   private static boolean known(
-      Aggregate aggregate, Map<ExprId, String> columns, List<AggregateExpression> wanted) {
+      org.apache.spark.sql.catalyst.plans.logical.Aggregate aggregate,
+      Map<ExprId, String> columns,
+      List<AggregateExpression> wanted) {
     for (NamedExpression one : CollectionConverters.asJava(aggregate.aggregateExpressions())) {
       collect((Expression) one, wanted);
     }
@@ -142,21 +142,15 @@ final class LogAggregates {
         || type instanceof DateType;
   }
 
-  private static Literal value(
-      AggregateExpression one, Map<ExprId, String> columns, JsonNode found) {
-    if (isRowCount(one.aggregateFunction())) {
-      JsonNode rows = found.path("rows");
-      return rows.isNumber() ? Literal$.MODULE$.create(rows.asLong(), one.dataType()) : null;
-    }
-    int place = one.aggregateFunction() instanceof Min ? 0 : 1;
-    JsonNode range = found.path("columns").path(columnOf(one, columns).orElseThrow());
-    if (!range.isArray()) {
-      return null;
-    }
-    JsonNode value = range.path(place);
-    return value.isNull()
-        ? Literal$.MODULE$.create(null, one.dataType())
-        : new Literal(internal(value.asLong(), one.dataType()), one.dataType());
+  private static Aggregate message(AggregateExpression one, Map<ExprId, String> columns) {
+    String function = one.aggregateFunction().prettyName();
+    return new Aggregate(function, columnOf(one, columns).orElse(null));
+  }
+
+  private static Literal literal(Long value, DataType type) {
+    return value == null
+        ? Literal$.MODULE$.create(null, type)
+        : new Literal(internal(value, type), type);
   }
 
   /** As Spark has a number of the type within. */

@@ -1,7 +1,7 @@
 package io.pulsarlake.spark.rules;
 
-import io.pulsarlake.spark.catalog.PulsarCatalog;
 import io.pulsarlake.spark.catalog.TopicName;
+import io.pulsarlake.spark.planner.Errors;
 import io.pulsarlake.spark.reads.TopicStreams;
 import java.util.HashMap;
 import java.util.List;
@@ -48,7 +48,7 @@ public final class StreamNames extends Rule<LogicalPlan> {
         && source.isStreaming()
         && source.format().equalsIgnoreCase(FORMAT)) {
       if (source.userSpecifiedSchema().isDefined()) {
-        throw PulsarCatalog.refused(
+        throw Errors.refused(
             "a topic has its own columns: a stream of it takes no schema (hint: leave it out)");
       }
       Map<String, String> options =
@@ -67,7 +67,7 @@ public final class StreamNames extends Rule<LogicalPlan> {
     Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
     for (String name : options.keySet()) {
       if (name.toLowerCase(java.util.Locale.ROOT).startsWith(TOPIC)) {
-        throw PulsarCatalog.refused(
+        throw Errors.refused(
             "a table is the topic: a stream of it takes no option " + name + " (hint: leave it out)");
       }
     }

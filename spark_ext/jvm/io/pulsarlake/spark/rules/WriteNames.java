@@ -1,13 +1,16 @@
 package io.pulsarlake.spark.rules;
 
+import io.pulsarlake.spark.Compat;
 import io.pulsarlake.spark.catalog.PulsarCatalog;
 import io.pulsarlake.spark.catalog.TopicName;
+import io.pulsarlake.spark.planner.Errors;
 import io.pulsarlake.spark.writes.TopicSink;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
@@ -26,8 +29,6 @@ import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
-import org.apache.spark.sql.execution.streaming.ContinuousTrigger;
-import org.apache.spark.sql.execution.streaming.RealTimeTrigger;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -59,53 +60,23 @@ final class WriteNames extends Rule<LogicalPlan> {
       boolean byPosition = insert.userSpecifiedCols().isEmpty() && !insert.byName();
       String suffix = byPosition ? PulsarCatalog.PAYLOAD : PulsarCatalog.SINK;
       UnresolvedRelation sink = sink(insert.table(), suffix);
-      return sink == null
-          ? null
-          : insert.copy(
-              sink,
-              insert.partitionSpec(),
-              insert.userSpecifiedCols(),
-              insert.query(),
-              insert.overwrite(),
-              insert.ifPartitionNotExists(),
-              insert.byName(),
-              insert.replaceCriteriaOpt(),
-              insert.withSchemaEvolution());
+      return sink == null ? null : Compat.into(insert, sink);
     }
     if (node instanceof WriteToStreamStatement write
         && (isFormat(write.sink()) || write.sink() instanceof TopicSink)
-        && (write.trigger() instanceof ContinuousTrigger
-            || write.trigger() instanceof RealTimeTrigger)) {
-      throw PulsarCatalog.refused(
+        && !Compat.inMicroBatches(write)) {
+      throw Errors.refused(
           "rows are written to topics in micro-batches (hint: trigger processingTime or"
               + " availableNow)");
     }
     if (node instanceof WriteToStreamStatement write && isFormat(write.sink())) {
-      return write.copy(
-          write.userSpecifiedName(),
-          write.userSpecifiedSinkName(),
-          write.userSpecifiedCheckpointLocation(),
-          write.useTempCheckpointLocation(),
-          write.recoverFromCheckpointLocation(),
-          ours().anySink(),
-          write.outputMode(),
-          write.hadoopConf(),
-          write.trigger(),
-          write.inputQuery(),
-          write.catalogAndIdent(),
-          write.catalogTable());
+      return Compat.into(write, ours().anySink());
     }
     if (node instanceof AppendData append
         && append.table() instanceof DataSourceV2Relation relation
         && isFormat(relation.table())) {
       return append.withNewTable(
-          relation.copy(
-              ours().anySink(),
-              relation.output(),
-              relation.catalog(),
-              relation.identifier(),
-              relation.options(),
-              relation.timeTravelSpec()));
+          Compat.relation(relation, ours().anySink(), relation.output()));
     }
     if (node instanceof AppendData append
         && !append.isByName()
@@ -146,7 +117,7 @@ final class WriteNames extends Rule<LogicalPlan> {
         && catalogs.catalog(FORMAT) instanceof PulsarCatalog ours) {
       return ours;
     }
-    throw PulsarCatalog.refused(
+    throw Errors.refused(
         "format(\"pulsar\") writes by the settings of the catalog pulsar, which this session does not"
             + " have (hint: INSERT INTO or writeTo, with the name of its own catalog)");
   }
@@ -159,16 +130,10 @@ final class WriteNames extends Rule<LogicalPlan> {
             && append.query().output().size() == relation.output().size())) {
       return null;
     }
+    List<AttributeReference> payload =
+        CollectionConverters.asJava(relation.output()).subList(0, sink.payload());
     return append.withNewTable(
-        relation.copy(
-            relation.table(),
-            CollectionConverters.asScala(
-                    CollectionConverters.asJava(relation.output()).subList(0, sink.payload()))
-                .toSeq(),
-            relation.catalog(),
-            relation.identifier(),
-            relation.options(),
-            relation.timeTravelSpec()));
+        Compat.relation(relation, sink, CollectionConverters.asScala(payload).toSeq()));
   }
 
   private void refuse(LogicalPlan target, String what) {
@@ -177,7 +142,7 @@ final class WriteNames extends Rule<LogicalPlan> {
 
   private void refuseRelation(Object target, String what) {
     if (isOurs(target)) {
-      throw PulsarCatalog.refused(
+      throw Errors.refused(
           "a topic is a log, to which rows are added: " + what + " is not possible (hint: INSERT"
               + " INTO; a later message of the same key takes an earlier one's place in"
               + " topic$compacted)");

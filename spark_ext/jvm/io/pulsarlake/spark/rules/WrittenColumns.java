@@ -1,5 +1,6 @@
 package io.pulsarlake.spark.rules;
 
+import io.pulsarlake.spark.Compat;
 import io.pulsarlake.spark.writes.TopicSink;
 import java.util.ArrayList;
 import java.util.List;
@@ -41,27 +42,14 @@ final class WrittenColumns extends Rule<LogicalPlan> {
         return null;
       }
       DataSourceV2Relation relation = (DataSourceV2Relation) append.table();
-      DataSourceV2Relation some =
-          relation.copy(
-              ((TopicSink) relation.table()).narrow(),
-              relation.output(),
-              relation.catalog(),
-              relation.identifier(),
-              relation.options(),
-              relation.timeTravelSpec());
-      return append.withNewTable(some).withNewQuery(query);
+      TopicSink some = ((TopicSink) relation.table()).narrow();
+      return append
+          .withNewTable(Compat.relation(relation, some, relation.output()))
+          .withNewQuery(query);
     }
     if (node instanceof WriteToMicroBatchDataSource write) {
       LogicalPlan query = narrowed(write.table(), write.query());
-      return query == null
-          ? null
-          : write.copy(
-              write.table(),
-              query,
-              write.queryId(),
-              write.writeOptions(),
-              write.outputMode(),
-              write.batchId());
+      return query == null ? null : Compat.with(write, query);
     }
     return null;
   }

@@ -1,10 +1,8 @@
 package io.pulsarlake.spark.writes;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.pulsarlake.spark.Compat;
+import io.pulsarlake.spark.planner.PlannerClient;
 import java.util.Set;
-import org.apache.spark.sql.connector.catalog.CatalogV2Util;
-import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.write.BatchWrite;
@@ -23,7 +21,7 @@ import org.apache.spark.sql.types.StructType;
  *     for them and no null, or it has no such field any more
  * @param ignored columns that rows may have and messages are not given
  * @param narrowed whether a write has only some of the columns
- * @param planner answers the "sink_" operations about this topic
+ * @param topic its full name; null: rows name theirs, or options name one
  */
 public record TopicSink(
     String name,
@@ -32,17 +30,9 @@ public record TopicSink(
     Set<String> omitted,
     Set<String> ignored,
     boolean narrowed,
-    Asked planner)
-    implements SupportsWrite {
-  /** What the planner answers to an operation with this request. */
-  public interface Asked {
-    JsonNode answer(String operation, ObjectNode request);
-  }
-
-  @Override
-  public Column[] columns() {
-    return CatalogV2Util.structTypeToV2Columns(type, false);
-  }
+    PlannerClient planner,
+    String topic)
+    implements SupportsWrite, Compat.Typed {
 
   @Override
   public Set<TableCapability> capabilities() {
@@ -69,7 +59,7 @@ public record TopicSink(
 
   /** As what a write goes to that has only some of the columns, once Spark has checked them. */
   public TopicSink narrow() {
-    return new TopicSink(name, type, payload, omitted, ignored, true, planner);
+    return new TopicSink(name, type, payload, omitted, ignored, true, planner, topic);
   }
 
   /** Also in update mode: a row that has changed is one more message, the latest of its key. */
@@ -86,12 +76,12 @@ public record TopicSink(
 
           @Override
           public BatchWrite toBatch() {
-            return TopicWrite.open(planner, info, false);
+            return TopicWrite.open(planner, topic, info, false);
           }
 
           @Override
           public StreamingWrite toStreaming() {
-            return TopicWrite.open(planner, info, true);
+            return TopicWrite.open(planner, topic, info, true);
           }
         };
       }

@@ -1,13 +1,17 @@
 package io.pulsarlake.spark.writes;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.pulsarlake.spark.planner.Planner;
+import io.pulsarlake.spark.Compat;
+import io.pulsarlake.spark.planner.Messages.AbortWrite;
+import io.pulsarlake.spark.planner.Messages.CommitWrite;
+import io.pulsarlake.spark.planner.Messages.ConfirmWrite;
+import io.pulsarlake.spark.planner.Messages.OpenWrite;
+import io.pulsarlake.spark.planner.Messages.OpenedWrite;
+import io.pulsarlake.spark.planner.Messages.PythonFunction;
+import io.pulsarlake.spark.planner.Messages.Sending;
+import io.pulsarlake.spark.planner.PlannerClient;
 import io.pulsarlake.spark.reads.HotPartitions;
-import java.util.Base64;
-import java.util.Map;
-import org.apache.spark.JobArtifactSet;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
@@ -18,9 +22,7 @@ import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingWriterFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonWriterCommitMessage;
-import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.StructType;
-import scala.Option;
 
 /**
  * Rows written to topics, as a batch or batch by batch of a stream.
@@ -30,29 +32,28 @@ import scala.Option;
  * when the same write is run again.
  */
 final class TopicWrite implements BatchWrite, StreamingWrite {
-  private final TopicSink.Asked planner;
+  private final PlannerClient planner;
   private final StructType rows;
-  private final JsonNode opened;
+  private final OpenedWrite opened;
   private volatile boolean decided; // Or about to be: a commit that was cancelled may go on.
 
-  private TopicWrite(TopicSink.Asked planner, StructType rows, JsonNode opened) {
+  private TopicWrite(PlannerClient planner, StructType rows, OpenedWrite opened) {
     this.planner = planner;
     this.rows = rows;
     this.opened = opened;
   }
 
   /** Refuses rows that the topic does not take. */
-  static TopicWrite open(TopicSink.Asked planner, LogicalWriteInfo info, boolean streaming) {
-    ObjectNode request = Planner.JSON.createObjectNode();
-    ObjectNode options = Planner.JSON.createObjectNode();
-    for (Map.Entry<String, String> one : info.options().asCaseSensitiveMap().entrySet()) {
-      options.put(one.getKey(), one.getValue());
-    }
-    request.put("options", options.toString());
-    request.put("columns", info.schema().json());
-    request.put("query", info.queryId());
-    request.put("streaming", streaming);
-    return new TopicWrite(planner, info.schema(), planner.answer("sink_open", request));
+  static TopicWrite open(
+      PlannerClient planner, String topic, LogicalWriteInfo info, boolean streaming) {
+    OpenWrite question =
+        new OpenWrite(
+            topic,
+            info.options().asCaseSensitiveMap(),
+            info.schema().json(),
+            info.queryId(),
+            streaming);
+    return new TopicWrite(planner, info.schema(), planner.ask(question));
   }
 
   // A batch
@@ -69,10 +70,8 @@ final class TopicWrite implements BatchWrite, StreamingWrite {
 
   @Override
   public void abort(WriterCommitMessage[] messages) {
-    WriterCommitMessage[] staged = decided ? new WriterCommitMessage[0] : messages;
-    ObjectNode request = request(null, staged);
-    request.put("decided", decided);
-    planner.answer("sink_abort", request);
+    List<byte[]> staged = decided ? List.of() : staged(messages);
+    planner.ask(new AbortWrite(opened.write(), decided, staged));
   }
 
   // A stream
@@ -100,39 +99,30 @@ final class TopicWrite implements BatchWrite, StreamingWrite {
 
   private void commit(Long epoch, WriterCommitMessage[] messages) {
     decided = true;
-    JsonNode sending = planner.answer("sink_commit", request(epoch, messages));
-    if (sending.has("partitions")) {
-      send(sending);
-      planner.answer("sink_sent", request(epoch, new WriterCommitMessage[0]));
+    Sending sending = planner.ask(new CommitWrite(opened.write(), epoch, staged(messages)));
+    if (sending.tasks() != null) {
+      StructType sent = (StructType) StructType.fromJson(sending.columns());
+      HotPartitions.rdd(
+              SparkSession.active().sparkContext(),
+              sending.tasks(),
+              HotPartitions.factory(sending.tasks(), sent))
+          .count();
+      planner.ask(new ConfirmWrite(opened.write(), epoch));
     }
   }
 
-  private static void send(JsonNode sending) {
-    StructType sent = (StructType) StructType.fromJson(sending.path("schema").asText());
-    HotPartitions.rdd(
-            SparkSession.active().sparkContext(), sending, HotPartitions.factory(sending, sent))
-        .count();
-  }
-
-  private ObjectNode request(Long epoch, WriterCommitMessage[] messages) {
-    ObjectNode request = Planner.JSON.createObjectNode();
-    request.put("write", opened.path("write").asText());
-    request.put("epoch", epoch);
-    ArrayNode staged = request.putArray("messages");
+  private static List<byte[]> staged(WriterCommitMessage[] messages) {
+    List<byte[]> staged = new ArrayList<>();
     for (WriterCommitMessage one : messages) {
       if (one instanceof PythonWriterCommitMessage message) {
-        staged.add(Base64.getEncoder().encodeToString(message.pickledMessage()));
+        staged.add(message.pickledMessage());
       }
     }
-    return request;
+    return staged;
   }
 
   private PythonStreamingWriterFactory factory() {
-    return new PythonStreamingWriterFactory(
-        new UserDefinedPythonDataSource(HotPartitions.worker(opened)),
-        HotPartitions.bytes(opened.path("function")),
-        rows,
-        JobArtifactSet.getCurrentJobArtifactState().map(state -> state.uuid()),
-        Option.empty());
+    PythonFunction function = opened.function();
+    return Compat.pythonWriter(HotPartitions.worker(function), function.function(), rows);
   }
 }

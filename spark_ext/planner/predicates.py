@@ -1,4 +1,4 @@
-"""Spark's pushed-down filters, as the shim writes them (``Filters.java``), for pruning.
+"""Spark's pushed-down filters, as the shim hands them over (``Filters.java``), for pruning.
 
 What is not understood here is left out: that only prunes less, since Spark evaluates every filter
 again on the rows.
@@ -6,12 +6,12 @@ again on the rows.
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from reader.plan import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal
+from spark_ext.planner.protocol import Expression
 
-__all__ = ["parse_filters", "parse_predicates"]
+__all__ = ["filters_of", "predicates_of"]
 
 _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -20,56 +20,52 @@ _TYPES = {"byte", "short", "integer", "long", "timestamp"}
 _FILE_TYPES = {*_TYPES, "date", "timestamp_ntz"}
 
 
-def parse_predicates(text: str) -> list[Predicate]:
-    """The conjuncts of a filter that compare one column with integers or times (µs)."""
-    found: list[Predicate] = []
-    for node in json.loads(text):
-        found += _conjuncts(node)
-    return found
+def predicates_of(filters: Iterable[Expression]) -> list[Predicate]:
+    """Return the conjuncts that compare one column with integers or times (µs)."""
+    return [one for node in filters for one in _conjuncts(node)]
 
 
-def parse_filters(text: str) -> list[Filter]:
-    """The filters that say something of integers, dates (days), times (µs) or NULL."""
-    return [one for node in json.loads(text) if (one := _filter(node)) is not None]
+def filters_of(filters: Iterable[Expression]) -> list[Filter]:
+    """Return the filters that say something of integers, dates (days), times (µs) or NULL."""
+    return [one for node in filters if (one := _filter(node)) is not None]
 
 
 # -- conjuncts -------------------------------------------------------------------------------------
 
 
-def _conjuncts(node: dict[str, Any]) -> list[Predicate]:
-    op, arguments = node.get("op"), node.get("args", [])
-    if op == "AND":
-        return [one for argument in arguments for one in _conjuncts(argument)]
-    found = _predicate(op, arguments, _TYPES)
+def _conjuncts(node: Expression) -> list[Predicate]:
+    if node.op == "AND":
+        return [one for argument in node.args for one in _conjuncts(argument)]
+    found = _predicate(node.op, node.args, _TYPES)
     return [found] if found is not None else []
 
 
 def _predicate(
-    op: str | None, arguments: list[dict[str, Any]], types: set[str]
+    op: str | None, arguments: Sequence[Expression], types: set[str]
 ) -> Predicate | None:
     """A column's comparison with literals of ``types``; None for anything else."""
     if op == "IN" and len(arguments) > 1:
         column, literals, op = arguments[0], arguments[1:], "in"
     elif op in _MIRRORED and len(arguments) == 2:
         column, literals = arguments[0], arguments[1:]
-        if "column" not in column:
+        if not column.column:
             column, literals, op = arguments[1], arguments[:1], _MIRRORED[op]
     else:
         return None
-    names = column.get("column", [])
-    usable = all(one.get("type") in types for one in literals)
-    values = tuple(one.get("value") for one in literals)
-    if op == "<>" or len(names) != 1 or not usable or any(value is None for value in values):
+    values = tuple(
+        one.value for one in literals if one.type in types and isinstance(one.value, int)
+    )
+    if op == "<>" or len(column.column) != 1 or len(values) < len(literals):
         return None
-    return Predicate(names[0], "=" if op == "<=>" else op, values)
+    return Predicate(column.column[0], "=" if op == "<=>" else op, values)
 
 
 # -- whole filters ---------------------------------------------------------------------------------
 
 
-def _filter(node: dict[str, Any], negated: bool = False) -> Filter | None:
-    """What the node, or NOT of it, says of a row; None: nothing that is understood."""
-    op, arguments = node.get("op"), node.get("args", [])
+def _filter(node: Expression, negated: bool = False) -> Filter | None:
+    """Return what the node, or NOT of it, says of a row; None: nothing that is understood."""
+    op, arguments = node.op, node.args
     match op:
         case "NOT" if len(arguments) == 1:
             return _filter(arguments[0], not negated)
@@ -80,7 +76,7 @@ def _filter(node: dict[str, Any], negated: bool = False) -> Filter | None:
                 return AllOf(known)
             return AnyOf(known) if len(known) == len(parts) else None
         case "IS_NULL" | "IS_NOT_NULL" if len(arguments) == 1:
-            names = arguments[0].get("column", [])
+            names = arguments[0].column
             return NullTest(names[0], (op == "IS_NULL") is not negated) if len(names) == 1 else None
         case "ALWAYS_TRUE" | "ALWAYS_FALSE":
             return AllOf(()) if (op == "ALWAYS_TRUE") is not negated else AnyOf(())
@@ -93,7 +89,7 @@ def _filter(node: dict[str, Any], negated: bool = False) -> Filter | None:
     return _predicate(op, arguments, _FILE_TYPES)
 
 
-def _unequal(op: str, arguments: list[dict[str, Any]], negated: bool) -> Filter | None:
+def _unequal(op: str, arguments: Sequence[Expression], negated: bool) -> Filter | None:
     found = _predicate(op, arguments, _FILE_TYPES)
     if found is None or not negated:
         return found

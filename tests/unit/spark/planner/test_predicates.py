@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from reader.plan.pruning import Predicate
-from spark_ext.predicates import parse_predicates
+from spark_ext.planner.predicates import predicates_of
+from spark_ext.planner.protocol import Expression
+from tests.unit.spark.planner.expressions import call, column, literal
 
-TIME = {"column": ["__publishTime"]}
-ID = {"column": ["__ledgerId"]}
-
-
-def at(value: Any, kind: str = "timestamp") -> dict[str, Any]:
-    return {"value": value, "type": kind}
+TIME = column("__publishTime")
+ID = column("__ledgerId")
 
 
-def call(op: str | None, *arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"op": op, "args": list(arguments)}
+def at(value: Any, kind: str = "timestamp") -> Expression:
+    return literal(value, kind)
 
 
 @pytest.mark.parametrize(
@@ -41,23 +38,23 @@ def call(op: str | None, *arguments: dict[str, Any]) -> dict[str, Any]:
         (call("NOT", call("=", ID, at(1, "long"))), []),
         (call("<>", ID, at(1, "long")), []),
         (call("IS_NOT_NULL", TIME), []),
-        (call("=", {"column": ["a", "b"]}, at(1, "long")), []),
+        (call("=", column("a", "b"), at(1, "long")), []),
         (call("=", ID, at(None, "long")), []),
         (call("IN", ID, at(1, "long"), at(None, "long")), []),
         (call("IN", ID), []),
         (call("=", TIME, at(20_000, "date")), []),
         (call("=", TIME, at(20_000, "timestamp_ntz")), []),
-        (call("=", {"column": ["x"]}, at("a", "string")), []),
+        (call("=", column("x"), at("a", "string")), []),
         (call("=", ID, ID), []),
         (call("=", call(None, ID), at(1, "long")), []),
         (call(None), []),
     ],
 )
-def test_one_filter(node: dict[str, Any], found: list[Predicate]) -> None:
-    assert parse_predicates(json.dumps([node])) == found
+def test_one_filter(node: Expression, found: list[Predicate]) -> None:
+    assert predicates_of([node]) == found
 
 
 def test_conjuncts_are_added_up() -> None:
     both = [call(">", TIME, at(1)), call("IS_NOT_NULL", TIME), call("<", TIME, at(9))]
-    assert [one.op for one in parse_predicates(json.dumps(both))] == [">", "<"]
-    assert parse_predicates("[]") == []
+    assert [one.op for one in predicates_of(both)] == [">", "<"]
+    assert predicates_of([]) == []
