@@ -3,10 +3,9 @@
     lake        PulsarLake: the library's front door
     key_order   messages of one key in one task, in order
     statement   one SQL statement that runs: its rows in batches, its progress, its end
-    catalog     the process behind the catalog shim, and what a name stands for
+    planner     the process that answers Spark's JVM, and what a name stands for
     datasource  the data source "pulsar", and what Spark's Python workers run
     session     sessions, settings, the JVM, jars, errors as data
-    predicates  Spark's pushed filters, for pruning
     without_pandas  keeps pandas out of processes that never show a data frame
     ddl         Arrow types as Spark's DDL text
 

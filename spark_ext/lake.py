@@ -13,8 +13,8 @@ from reader.errors import ConfigurationError
 from reader.model import Segment, Topic
 from reader.plan import Plan, Predicate, make_plan, take_snapshot
 from reader.storage import check_storage_options
-from spark_ext.catalog.relations import COMPACTED, TIERS_SUFFIX, Relations
 from spark_ext.ddl import quoted
+from spark_ext.planner.relations import COMPACTED, TIERS_SUFFIX, Relations
 from spark_ext.session.handoff import settings_file
 from spark_ext.session.settings import LakeConfig
 
@@ -144,7 +144,7 @@ class PulsarLake(Closing):
         readable entry are not in it. Raises ConfigurationError for a DataFrame of Spark Connect,
         which does not show its plan.
         """
-        from spark_ext.catalog.query_plans import plans_of
+        from spark_ext.planner.query_plans import plans_of
 
         jvm_frame = getattr(frame, "_jdf", None)
         if jvm_frame is None:
@@ -159,7 +159,7 @@ class PulsarLake(Closing):
 
         Raises Spark's AnalysisException.
         """
-        from spark_ext.catalog.query_plans import plans_of, prepared
+        from spark_ext.planner.query_plans import plans_of, prepared
 
         execution, text = prepared(self.spark, query)
         return plans_of(self._clients, self.spark, execution), text

@@ -5,8 +5,8 @@
     sink_tasks  the tasks of a write: rows staged, and what is staged sent
     python_daemon  what Spark forks the tasks' Python processes from
 
-What is to be read is planned in ``reader.plan``. Imports ``reader`` and, of this package, ``ddl``,
-``predicates`` and ``session``.
+What is to be read is planned in ``reader.plan``. Imports ``reader`` and, of this package, ``ddl``
+and ``session``.
 """
 
 __all__: list[str] = []

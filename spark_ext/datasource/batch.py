@@ -1,7 +1,7 @@
 """``spark.read.format("pulsar").option("topic", …)``: all tiers of a topic through Python.
 
 The one-source form: every column, no filter pushed down, the snapshot taken when ``load()`` is
-called. SQL and ``spark.table`` go through the catalog instead (``spark_ext.catalog.relations``),
+called. SQL and ``spark.table`` go through the catalog instead (``spark_ext.planner.relations``),
 whose cold half is Spark's own and whose hot half gets columns and filters.
 Options: ``topic``, ``tiers``. The settings are those that Spark's JVM was started with: of the
 ``PulsarLake`` that started it, else (spark-submit, shells, servers) of the file that

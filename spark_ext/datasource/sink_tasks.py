@@ -9,11 +9,9 @@ from __future__ import annotations
 import pickle
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -27,30 +25,29 @@ from reader.sink import (
     Delivery,
     DirectSender,
     EntrySink,
-    Manifest,
     PartitionEntries,
     RowWriter,
     SinkOptions,
     StagedFile,
     StagingWriter,
     Target,
-    inline_of,
     send_partition,
 )
-from spark_ext.datasource.tasks import pickled, pickled_scan
 from spark_ext.session.errors import carried
 
 __all__ = [
+    "MESSAGE",
+    "SENT",
     "SendTask",
     "WriteFormat",
-    "pickled_sending",
-    "pickled_writing",
+    "run_sending",
+    "run_writing",
     "send_task",
     "write_rows",
 ]
 
-_MESSAGE = StructType([StructField("message", BinaryType())])
-_SENT = StructType([StructField("partition", StringType()), StructField("messages", LongType())])
+MESSAGE = StructType([StructField("message", BinaryType())])
+SENT = StructType([StructField("partition", StringType()), StructField("messages", LongType())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ def run_writing(form: WriteFormat, batches: Iterator[pa.RecordBatch]) -> Iterato
     """As Spark calls it: rows in, one commit message out."""
     with carried():
         staged = write_rows(form, batches)
-    yield pa.record_batch([pa.array([pickle.dumps(staged)], pa.binary())], names=_MESSAGE.names)
+    yield pa.record_batch([pa.array([pickle.dumps(staged)], pa.binary())], names=MESSAGE.names)
 
 
 def send_task(
@@ -163,7 +160,7 @@ def run_sending(
             task: SendTask = pickle.loads(value.as_py())
             with carried(partition=task.entries.partition):
                 partition, messages = send_task(settings, task)
-            yield pa.record_batch([[partition], [messages]], names=_SENT.names)
+            yield pa.record_batch([[partition], [messages]], names=SENT.names)
 
 
 @contextmanager
@@ -180,28 +177,3 @@ def is_retry() -> bool:
     """Return whether this is not the first attempt of the running task."""
     context = TaskContext.get()
     return context is not None and context.attemptNumber() > 0
-
-
-def pickled_writing(form: WriteFormat) -> dict[str, Any]:
-    """{function, python, version} of the tasks that take rows."""
-    return pickled(partial(run_writing, form), _MESSAGE)
-
-
-def pickled_sending(
-    settings: ReadConfig, manifest: Manifest, fresh: bool, resume: str
-) -> dict[str, Any]:
-    """{function, partitions, python, version, schema} of the tasks that send a manifest."""
-    tasks: Sequence[SendTask] = [
-        SendTask(
-            manifest.producer,
-            manifest.path,
-            manifest.created,
-            manifest.encrypted,
-            fresh,
-            resume,
-            *one,
-        )
-        for one in (inline_of(manifest, entries) for entries in manifest.partitions)
-    ]
-    settings = ReadConfig.load(settings)
-    return pickled_scan(partial(run_sending, settings), _SENT, tasks) | {"schema": _SENT.json()}

@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 CATALOG = "pulsar"
-_SHIM = "io.pulsarlake.spark.PulsarCatalog"
-_EXTENSIONS = "io.pulsarlake.spark.PulsarLakeExtensions"
+_SHIM = "io.pulsarlake.spark.catalog.PulsarCatalog"
+_EXTENSIONS = "io.pulsarlake.spark.rules.PulsarLakeExtensions"
 _DELTA = {
     "spark.sql.extensions": f"{_EXTENSIONS},io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -215,7 +215,7 @@ def _beside(running: SparkSession, config: LakeConfig) -> SparkSession:
     session = running.newSession()
     path = settings_file(config)
     # This process may choose them; what only runs SQL may not (StartUp.java).
-    session._jvm.io.pulsarlake.spark.StartUp.allow([path])  # type: ignore[union-attr]
+    session._jvm.io.pulsarlake.spark.catalog.StartUp.allow([path])  # type: ignore[union-attr]
     session.conf.set(f"spark.sql.catalog.{CATALOG}.config", path or "")
     for key, value in _storage_conf(config).items():
         session.conf.set(key.removeprefix("spark.hadoop."), value)

@@ -22,7 +22,7 @@ from typing import Any
 from reader import errors
 from reader.errors import PulsarLakeError, debugging
 
-__all__ = ["PARAMETER", "carried", "error_of", "from_json", "to_json"]
+__all__ = ["PARAMETER", "carried", "error_of", "from_json", "to_data", "to_json"]
 
 PARAMETER = "pulsarLakeError"
 """The message parameter of the shim's exceptions (``PulsarCatalog.java``)."""
@@ -33,15 +33,16 @@ _NO_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 _MOST_CAUSES = 20
 
 
+def to_data(error: PulsarLakeError) -> dict[str, Any]:
+    """Return the members of the JSON: kind, message, hint, context."""
+    context = json.loads(json.dumps(dict(error.context), default=str))
+    kind = type(error).__name__
+    return {"kind": kind, "message": error.message, "hint": error.hint, "context": context}
+
+
 def to_json(error: PulsarLakeError) -> str:
-    """One line of ASCII."""
-    value = {
-        "class": type(error).__name__,
-        "message": error.message,
-        "hint": error.hint,
-        "context": dict(error.context),
-    }
-    return json.dumps(value, default=str, separators=(",", ":"))
+    """Return one line of ASCII."""
+    return json.dumps(to_data(error), separators=(",", ":"))
 
 
 def from_json(text: str) -> PulsarLakeError | None:
@@ -51,7 +52,7 @@ def from_json(text: str) -> PulsarLakeError | None:
     """
     try:
         value, _ = json.JSONDecoder().raw_decode(text)
-        kind = getattr(errors, value["class"], PulsarLakeError)
+        kind = getattr(errors, value["kind"], PulsarLakeError)
         if not (isinstance(kind, type) and issubclass(kind, PulsarLakeError)):
             kind = PulsarLakeError
         return kind(value["message"], hint=value["hint"], context=value["context"])

@@ -114,7 +114,7 @@ def test_what_is_in_the_wheel(wheel: Path) -> None:
         (wheel.parent / "shim.jar").write_bytes(packed.read(shim))
         [metadata] = (packed.read(one).decode() for one in names if one.endswith("METADATA"))
     with zipfile.ZipFile(wheel.parent / "shim.jar") as jar:
-        assert "io/pulsarlake/spark/PulsarCatalog.class" in jar.namelist()
+        assert "io/pulsarlake/spark/catalog/PulsarCatalog.class" in jar.namelist()
     assert {name.split("/")[0] for name in names} == {
         *SOURCES,
         "pulsar_lake-0.1.0.dist-info",

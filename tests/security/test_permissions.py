@@ -18,9 +18,10 @@ from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
 from spark_ext import PulsarLake
-from spark_ext.catalog.relations import Relations
 from spark_ext.datasource.batch import PulsarDataSource
-from spark_ext.session.handoff import SETTINGS_VARIABLE, settings_file
+from spark_ext.planner.protocol import LoadRelation, Relation
+from spark_ext.planner.relations import Relations
+from spark_ext.session.handoff import SETTINGS_VARIABLE, load_settings, settings_file
 from testbed.admin import Admin, wait_until
 from tests.security.conftest import READER, Orders
 
@@ -105,14 +106,20 @@ def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
             return True
 
         wait_until("the permission", may_consume)
-        relations = Relations(lambda read: Clients(read, admin=admin))
-        view = relations.load(path, "pulsar", "acme/open", "orders")
-        hot = view["text"].split("`acme/open`.`")[-1].split("`")[0]
-        assert relations.load(path, "pulsar", "acme/open", hot)["rows"] == 20
+        relations = Relations(lambda path: Clients(load_settings(path), admin=admin))
+
+        def load(name: str) -> Relation:
+            return relations.load(path, LoadRelation("pulsar", "acme/open", name))
+
+        view = load("orders").view
+        assert view is not None
+        hot = view.text.split("`acme/open`.`")[-1].split("`")[0]
+        table = load(hot).table
+        assert table is not None and table.rows == 20
         superuser.revoke("acme/open", "passing")
         wait_until("its end", lambda: not may_consume())
         with pytest.raises(ConfigurationError, match=REFUSED):
-            relations.load(path, "pulsar", "acme/open", hot)
+            load(hot)
 
 
 def test_the_answer_of_the_broker_is_asked_for_once(

@@ -26,7 +26,7 @@ _PROGRAM = """
 import json, sys
 from spark_ext import PulsarLake
 evil, admin, output = sys.argv[1:]
-shim = "io.pulsarlake.spark.PulsarCatalog"
+shim = "io.pulsarlake.spark.catalog.PulsarCatalog"
 conf = {
     "spark.sql.catalog.gone": shim, "spark.sql.catalog.gone.python": "/no/such/python",
     "spark.sql.catalog.mute": shim, "spark.sql.catalog.mute.python": evil + "/mute.sh",
@@ -60,7 +60,7 @@ ATTEMPTS = {
         spark.sql("SHOW NAMESPACES IN pulsar"),
     ),
     "allowed": lambda spark: spark.sql(
-        f"SELECT java_method('io.pulsarlake.spark.StartUp', 'allow', '{file}')"
+        f"SELECT java_method('io.pulsarlake.spark.catalog.StartUp', 'allow', '{file}')"
     ).collect(),
     "option": lambda spark: load(spark, config=file),
     "using": lambda spark: spark.sql(

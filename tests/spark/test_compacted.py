@@ -160,7 +160,7 @@ def _is_done(admin: Admin, path: str, policy: dict[str, int]) -> bool:
 def test_messages_without_a_key_stay_if_the_broker_keeps_them(
     cluster: Cluster, admin: Admin, lake: PulsarLake, lake_namespace: str
 ) -> None:
-    from spark_ext.catalog.relations import compacted_text
+    from spark_ext.planner.relations import compacted_text
 
     topic = admin.create_topic(f"{lake_namespace}/keyless")
     publish(

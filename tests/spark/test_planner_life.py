@@ -59,7 +59,7 @@ def planners(lake: PulsarLake) -> list[int]:
             status = (entry / "status").read_text()
         except (OSError, ValueError):
             continue
-        if b"spark_ext.catalog.server" in command and f"\nPPid:\t{parent}\n" in status:
+        if b"spark_ext.planner.process" in command and f"\nPPid:\t{parent}\n" in status:
             found.append(int(entry.name))
     return found
 

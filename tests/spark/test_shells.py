@@ -51,7 +51,7 @@ def test_the_settings_as_a_program_prints_them(
 ) -> None:
     assert main(["--config", settings_file(lake.config) or ""]) == 0
     out = capsys.readouterr().out
-    assert "spark.sql.catalog.pulsar io.pulsarlake.spark.PulsarCatalog\n" in out
+    assert "spark.sql.catalog.pulsar io.pulsarlake.spark.catalog.PulsarCatalog\n" in out
     assert f"export PYSPARK_PYTHON={sys.executable}\n" in out
     assert main(["--config", "no-such.toml"]) == 1
     assert "cannot read the configuration" in capsys.readouterr().err

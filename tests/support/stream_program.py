@@ -45,7 +45,7 @@ __all__ = [
 REMAINDERS = 7
 """The state's keys: a number's remainder by it, of each topic and partition."""
 
-PLANNER = "spark_ext.catalog.server"
+PLANNER = "spark_ext.planner.process"
 TASKS = "spark_ext.datasource.python_daemon"
 """Modules of the program's Python processes, those of its tasks with what forks them."""
 

@@ -5,7 +5,6 @@ What a stream has read once it reads again each time: from its own offsets, whic
 
 from __future__ import annotations
 
-import base64
 import json
 import pickle
 import random
@@ -24,7 +23,8 @@ from reader.model.columns import rows_between
 from reader.plan import FilesRead, list_ledgers
 from reader.sources import RowFormat, read_rows
 from reader.stream import StreamOffset, StreamOptions, Tails, TopicBatch, TopicStream
-from spark_ext.datasource.tasks import pickled_tasks
+from spark_ext.planner.protocol import HotRead
+from spark_ext.planner.scans import tier_scan
 from tests.contract.rows import KEY_COLUMNS, Key, key_of
 
 __all__ = ["Follower"]
@@ -155,9 +155,10 @@ class Follower:
         if batch.snapshot.ciphertext is not None:
             planned.add(Tier.PARQUET)
         for tier in planned:
-            scan = pickled_tasks(self._clients, [batch], tier, columns, "[]", parallelism=1)
-            function, _ = pickle.loads(base64.b64decode(scan["function"]))
-            tasks = [pa.array([base64.b64decode(one)]) for one in scan["partitions"]]
+            read = HotRead("", tier, None, columns, ())
+            plan = tier_scan(self._clients, [batch], read, parallelism=1)
+            function, _ = pickle.loads(plan.function.function)
+            tasks = [pa.array([one]) for one in plan.tasks]
             yield from function(iter([pa.record_batch([one], ["task"]) for one in tasks]))
 
 

@@ -120,11 +120,11 @@ MUTATIONS = (
     ),
     Mutation(
         "ids-of-another-planner-forgotten",
-        "spark_ext/catalog/sinks.py",
-        'found.assume(value["state"])',
+        "spark_ext/planner/sinks.py",
+        "found.assume(asdict(write.state))",
         "pass",
         "after its planner has died a batch goes on with a new name of a producer",
-        ("tests/unit/spark/catalog/test_sinks.py",),
+        ("tests/unit/spark/planner/test_sinks.py",),
     ),
     Mutation(
         "half-known-name-taken-for-known",

@@ -6,7 +6,7 @@ __all__ = ["MUTATIONS"]
 
 _STREAMS = "tests/simulation/test_streams.py"
 _HISTORIES = "tests/simulation/test_histories.py"
-_PARTS = "tests/unit/spark/catalog/test_streams.py"
+_PARTS = "tests/unit/spark/planner/test_streams.py"
 _LIMITS = "tests/unit/stream/test_limits.py"
 
 MUTATIONS = (
@@ -117,7 +117,7 @@ MUTATIONS = (
     ),
     Mutation(
         "stream-ciphertext-not-decrypted",
-        "spark_ext/catalog/streams.py",
+        "spark_ext/planner/streams.py",
         "            if decrypts:\n                hot.setdefault(Tier.PARQUET, 0)\n",
         "",
         "encrypted messages that were offloaded are in no micro-batch, though the "

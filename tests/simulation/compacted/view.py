@@ -37,7 +37,7 @@ class CompactedView:
         return cls(make_plan(clients, snapshot, _NAMES))
 
     def read(self, clients: Clients) -> View:
-        """Return the view as Spark makes it of the rows (``spark_ext.catalog.relations``).
+        """Return the view as Spark makes it of the rows (``spark_ext.planner.relations``).
 
         Raises PulsarLakeError.
         """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,15 +9,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Any, TypeVar
+from typing import TypeVar
 from unittest.mock import patch
 
 import pyarrow as pa
 
 from reader.errors import PulsarLakeError
-from spark_ext.catalog.sinks import Sinks
 from spark_ext.datasource import sink_tasks
 from spark_ext.datasource.sink_tasks import SendTask, WriteFormat
+from spark_ext.planner.protocol import AbortWrite, CommitWrite, OpenWrite, Write
+from spark_ext.planner.sinks import Sinks
 from testbed.simulation import Clock, CrashError, HostClock
 from tests.simulation.product.clients import SimulatedClients
 
@@ -65,7 +65,7 @@ class WriteAsked:
     query: str
     epoch: int | None
     tasks: Sequence[Callable[[], TaskRun]]
-    commits: Callable[[Mapping[str, Any], Sequence[TaskRun]], None]
+    commits: Callable[[Write, Sequence[TaskRun]], None]
     opened: Callable[[], None] = lambda: None
 
 
@@ -99,22 +99,24 @@ class SimulatedDriver:
         self._tasks_clock = tasks_clock
         self.clients, self.executor = new_clients(), new_clients()
         self.death = Death()
-        self.write: Mapping[str, Any] = {}
+        self.write: Write | None = None
         self._answers = 0
         self._sending: SendTask | None = None
         self._start_planner()
 
     def run(self, asked: WriteAsked, death: Death) -> None:
         """Run the write. Raises PulsarLakeError where Spark would fail it."""
-        self.death, self._answers, self.write = death, 0, {}
+        self.death, self._answers, self.write = death, 0, None
         streaming = asked.epoch is not None
         opened = self._answered(
-            lambda: self._sinks.open(None, asked.options, None, _COLUMNS, asked.query, streaming)
+            lambda: self._sinks.open(
+                None, OpenWrite(None, asked.options, _COLUMNS, asked.query, streaming)
+            )
         )
-        write, self.write = opened["write"], json.loads(opened["write"])
+        write = self.write = opened.write
         asked.opened()
-        form: WriteFormat = _pickled(opened["function"])[0].args[0]
-        staged: list[str] = []
+        form: WriteFormat = pickle.loads(opened.function.function)[0].args[0]
+        staged: list[bytes] = []
         runs: list[TaskRun] = []
         decided = False
         try:
@@ -123,16 +125,18 @@ class SimulatedDriver:
                 runs.append(run)
                 staged.append(message)
             decided = True
-            asked.commits(self.write, runs)
-            sending = self._answered(lambda: self._sinks.commit(None, write, asked.epoch, staged))
-            if "partitions" in sending:
-                for pickled in sending["partitions"]:
-                    task: SendTask = _pickled(pickled)
+            asked.commits(write, runs)
+            commit = CommitWrite(write, asked.epoch, tuple(staged))
+            sending = self._answered(lambda: self._sinks.commit(None, commit))
+            if sending.tasks is not None:
+                for pickled in sending.tasks.tasks:
+                    task: SendTask = pickle.loads(pickled)
                     self._task(partial(self._send, task))
                 self._answered(lambda: self._sinks.sent(None, write, asked.epoch))
         except PulsarLakeError:
             with suppress(PulsarLakeError):
-                self._sinks.abort(None, write, decided, [] if decided else staged)
+                messages = () if decided else tuple(staged)
+                self._sinks.abort(None, AbortWrite(write, decided, messages))
             raise
 
     def send_again(self) -> None:
@@ -159,7 +163,7 @@ class SimulatedDriver:
             now=self._drivers_clock.seconds,
         )
 
-    def _answered(self, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def _answered(self, ask: Callable[[], T]) -> T:
         found = ask()
         self._answers += 1
         if self._answers == self.death.planner:
@@ -184,14 +188,14 @@ class SimulatedDriver:
 
     def _write(
         self, form: WriteFormat, make: Callable[[], TaskRun], attempt: int
-    ) -> tuple[TaskRun, str]:
+    ) -> tuple[TaskRun, bytes]:
         run = make()
         # Rows without a key begin at a random partition.
         with self._as_executor(attempt), patch.object(sink_tasks, "random", Random(run.number)):
             staged = sink_tasks.write_rows(
                 form, iter(run.rows()), now=self._tasks_clock.seconds, sleep=self._clock.sleep
             )
-        return run, base64.b64encode(pickle.dumps(staged)).decode()
+        return run, pickle.dumps(staged)
 
     def _send(self, task: SendTask, attempt: int) -> None:
         self._sending = task
@@ -211,7 +215,3 @@ class SimulatedDriver:
             patch.object(sink_tasks, "is_retry", lambda: attempt > 0),
         ):
             yield
-
-
-def _pickled(text: str) -> Any:
-    return pickle.loads(base64.b64decode(text))

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from reader.payload import payload_fields
-from tests.unit.spark.catalog.test_sink_columns import World
+from tests.unit.spark.planner.test_sink_columns import World
 
 __all__ = ["write_and_read"]
 

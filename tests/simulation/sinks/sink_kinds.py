@@ -62,8 +62,9 @@ def _run(world: World, driver: int, asked: WriteAsked, plan: Plan = _PLAIN) -> b
         sinks.restart(driver)
         check_rows(world, sinks)
         return False
-    app = str(one.write.get("app", ""))
-    number = int(one.write.get("version", -1)) if asked.epoch is None else asked.epoch
+    app = one.write.app if one.write is not None else ""
+    number = one.write.version if one.write is not None else -1
+    number = number if asked.epoch is None else asked.epoch
     version = sinks.versions.get((app, number))
     met = world.effects.met or bool(world.outages.met) or sinks.producers.happened > happened
     if error is None:
@@ -71,7 +72,12 @@ def _run(world: World, driver: int, asked: WriteAsked, plan: Plan = _PLAIN) -> b
             version.done = True
     else:
         require_reason(world, sinks, error, version, met or sinks.producers.is_troubled())
-        if asked.epoch is None and not one.write.get("named", True) and version is not None:
+        if (
+            asked.epoch is None
+            and one.write is not None
+            and not one.write.named
+            and version is not None
+        ):
             sinks.failed.append((app, number, world.clock.now_ms))
     check_rows(world, sinks)
     return error is None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from spark_ext.planner.protocol import Write
 from testbed.simulation import ManagedLedger, Producers
 from tests.simulation.product.clients import SimulatedClients
 from tests.simulation.product.drivers import SimulatedDriver, TaskRun
@@ -95,15 +95,15 @@ class SinkWorld:
         return TaskRun(self._runs, keys)
 
     def commits(
-        self, driver: int, write: Mapping[str, Any], runs: Sequence[TaskRun], epoch: int | None
+        self, driver: int, write: Write, runs: Sequence[TaskRun], epoch: int | None
     ) -> None:
         """Somebody is about to commit these executions of a version's tasks."""
-        version = write["version"] if epoch is None else epoch
-        exact = write["options"].get("delivery") != "at-least-once"
-        found = self.versions.get((write["app"], version))
+        version = write.version if epoch is None else epoch
+        exact = write.options.get("delivery") != "at-least-once"
+        found = self.versions.get((write.app, version))
         if found is None:
             found = Version(self.world.clock.now_ms, self._ends(), self.counts())
-            self.versions[write["app"], version] = found
+            self.versions[write.app, version] = found
         found.attempts.append(Attempt(tuple(runs), exact))
         found.drivers.add(driver)
         if not exact:

@@ -166,7 +166,7 @@ def test_a_frame_that_was_cached_is_found_again(lake: PulsarLake, cold: str) -> 
 
 def test_the_same_rows_without_the_rule(lake: PulsarLake, orders: Orders, values: Values) -> None:
     """A session that has the catalog and not the extension: files are asked for as it runs."""
-    rule = "io.pulsarlake.spark.ColdScans"
+    rule = "io.pulsarlake.spark.rules.ColdScans"
     query = f"SELECT count(*), sum(id), max(__ledgerId) FROM {orders.table}"
     ruled = values(query)
     assert ruled[0][0] == TOTAL
@@ -182,6 +182,6 @@ def test_the_same_rows_without_the_rule(lake: PulsarLake, orders: Orders, values
 
 def test_nobody_can_name_files(lake: PulsarLake, orders: Orders) -> None:
     """What Spark asks for the relation takes a table of the catalog, and no path."""
-    reader = lake.spark.read.format("io.pulsarlake.spark.ColdTable").schema("a INT")
+    reader = lake.spark.read.format("io.pulsarlake.spark.reads.ColdTable").schema("a INT")
     with pytest.raises(Exception, match="key not found: catalog"):
         reader.option("path", "/etc").load().collect()

@@ -29,9 +29,9 @@ from reader.model.columns import METADATA
 from reader.storage import Storage, open_storage
 from reader.table import OffloadedLedger, TopicTable
 from spark_ext import PulsarLake
-from spark_ext.catalog.cold_tables import TableVersion
-from spark_ext.catalog.relations import COLD
 from spark_ext.ddl import quoted
+from spark_ext.planner.cold_tables import TableVersion
+from spark_ext.planner.relations import COLD
 from tests.support.examples import examples
 
 TOPIC = Topic("public", "default", "pruned")

@@ -28,7 +28,7 @@ from tests.unit.repository.tree import (
 
 LONGEST = 500
 """Lines of a file."""
-MOST = 13
+MOST = 17
 """Python files of a folder: twelve modules and its ``__init__``."""
 
 _ROOMS_OF = (*PRODUCT, "testbed")
@@ -136,7 +136,6 @@ _SAME_MEANING = {
     "prewarm": "compiles the kernels of a room",
     "program": "a schema, compiled for the kernel of its format",
     "pulsar": "its settings; its admin REST",
-    "server": "answers requests: the shim's, a browser's",
     "status": "the value; the subcommand that prints it",
     "storage": "its settings; the kinds of it",
     "tiered": "its settings; what reads ledgers there",

@@ -32,9 +32,9 @@ from pyspark.sql.types import (
 
 from reader.errors import ConfigurationError, UnsupportedError
 from reader.model.columns import METADATA, TIMESTAMP
-from spark_ext.catalog.column_changes import require_columns
-from spark_ext.catalog.sink_columns import arrow_columns
 from spark_ext.ddl import columns_ddl, quoted, string_literal, type_ddl
+from spark_ext.planner.column_changes import require_columns
+from spark_ext.planner.sink_columns import arrow_columns
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,6 @@ def test_what_is_none_of_ours() -> None:
 def test_a_class_of_another_version_is_the_root() -> None:
     value = json.loads(to_json(NotFoundError("x", hint="y")))
     for name in ("LaterError", "plain_text"):
-        found = from_json(json.dumps(value | {"class": name}))
+        found = from_json(json.dumps(value | {"kind": name}))
         assert type(found) is PulsarLakeError
         assert found.hint == "y"

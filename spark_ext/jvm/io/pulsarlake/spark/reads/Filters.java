@@ -1,0 +1,63 @@
+package io.pulsarlake.spark.reads;
+
+import io.pulsarlake.spark.planner.Messages.Expression;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/** Spark's filters as messages, node by node: the planner chooses which of them it can use. */
+public final class Filters {
+  private Filters() {}
+
+  static List<Expression> of(Predicate[] predicates) {
+    return Arrays.stream(predicates).map(Filters::node).toList();
+  }
+
+  /** Those without such a form are left out. */
+  public static List<Expression> of(
+      Seq<org.apache.spark.sql.catalyst.expressions.Expression> conjuncts) {
+    List<Expression> found = new ArrayList<>();
+    for (Iterator<org.apache.spark.sql.catalyst.expressions.Expression> all = conjuncts.iterator();
+        all.hasNext(); ) {
+      Option<Predicate> one = DataSourceV2Strategy$.MODULE$.translateFilterV2(all.next());
+      if (one.isDefined()) {
+        found.add(node(one.get()));
+      }
+    }
+    return found;
+  }
+
+  private static Expression node(org.apache.spark.sql.connector.expressions.Expression of) {
+    if (of instanceof NamedReference reference) {
+      return new Expression(null, List.of(), List.of(reference.fieldNames()), null, null);
+    }
+    if (of instanceof Literal<?> literal) {
+      String type = literal.dataType().typeName();
+      return new Expression(null, List.of(), List.of(), type, value(literal.value()));
+    }
+    String op = of instanceof GeneralScalarExpression call ? call.name() : null;
+    List<Expression> args = Arrays.stream(of.children()).map(Filters::node).toList();
+    return new Expression(op, args, List.of(), null, null);
+  }
+
+  private static Object value(Object value) {
+    if (value instanceof Double || value instanceof Float) {
+      return ((Number) value).doubleValue();
+    }
+    if (value instanceof Number number && value.getClass().getName().startsWith("java.lang")) {
+      return number.longValue();
+    }
+    if (value == null || value instanceof Boolean) {
+      return value;
+    }
+    return value instanceof byte[] ? null : value.toString();
+  }
+}

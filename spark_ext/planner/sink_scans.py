@@ -1,0 +1,43 @@
+"""Tasks of a write as Spark's Python workers run them: rows staged, and what is staged sent."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from reader.config import ReadConfig
+from reader.sink import Manifest, inline_of
+from spark_ext.datasource.sink_tasks import (
+    MESSAGE,
+    SENT,
+    SendTask,
+    WriteFormat,
+    run_sending,
+    run_writing,
+)
+from spark_ext.planner.protocol import PythonFunction, Sending
+from spark_ext.planner.scans import pickled_function, pickled_scan
+
+__all__ = ["sending", "writing"]
+
+
+def writing(form: WriteFormat) -> PythonFunction:
+    """Return what the tasks run that take rows."""
+    return pickled_function(partial(run_writing, form), MESSAGE)
+
+
+def sending(settings: ReadConfig, manifest: Manifest, fresh: bool, resume: str) -> Sending:
+    """Return the tasks that send a manifest, one for each partition."""
+    tasks = [
+        SendTask(
+            manifest.producer,
+            manifest.path,
+            manifest.created,
+            manifest.encrypted,
+            fresh,
+            resume,
+            *inline_of(manifest, entries),
+        )
+        for entries in manifest.partitions
+    ]
+    function = partial(run_sending, ReadConfig.load(settings))
+    return Sending(pickled_scan(function, SENT, tasks), SENT.json())

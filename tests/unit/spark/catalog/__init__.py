@@ -1,1 +1,0 @@
-"""The planner behind the catalog shim: tables, plans, writes."""

@@ -1,0 +1,4 @@
+"""The planner behind the catalog shim: tables, plans, writes.
+
+expressions  filters of Spark's
+"""
