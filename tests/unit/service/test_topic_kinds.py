@@ -130,4 +130,12 @@ def test_a_topic_that_is_not_terminated_is_not_asked_about(
 def test_a_terminated_topic_is_read_to_its_end(pulsar: SmallPulsar, tmp_path: Path) -> None:
     [part] = pulsar.parts.values()
     part.ml.terminated = True
-    assert sorted(pulsar.query(pulsar.config(tmp_path))) == ["a", "b"]
+    config = pulsar.config(tmp_path)
+    assert sorted(pulsar.query(config)) == ["a", "b"]
+    with pulsar.offloader(config) as offloader:
+        assert offloader.turn(TOPIC, now=True).committed is not None
+        for _ in range(2):
+            turn = offloader.turn(TOPIC, now=True)
+            assert (turn.committed, turn.more) == (None, False)
+            assert turn.observation.backlog.oldest is None
+    assert sorted(pulsar.query(config)) == ["a", "b"]

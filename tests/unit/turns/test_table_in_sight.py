@@ -70,6 +70,26 @@ def test_the_status_says_so(tmp_path: Path) -> None:
     assert "there is none at" in found.errors[0]
 
 
+def test_the_status_names_a_hold_that_is_gone(tmp_path: Path) -> None:
+    part, pulsar, config = offloaded(tmp_path)
+    pulsar.delete_hold(part.partition)
+    with pulsar.clients(config) as clients:
+        found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})
+    assert any("no subscription pulsar-lake" in one for one in found.errors)
+
+
+def test_a_table_that_is_given_up_begins_anew(tmp_path: Path) -> None:
+    """As docs/operations.md says: without its properties the hold is moved for the new table."""
+    part, pulsar, config = offloaded(tmp_path)
+    emptied(pulsar, tmp_path)
+    part.roll(8)
+    with pytest.raises(ConfigurationError, match=r"there is no table at .* was moved for it"):
+        pulsar.offload(config)
+    part.ml.properties.clear()
+    pulsar.offload(config)
+    assert pulsar.query(config) == ["7a"]
+
+
 @pytest.mark.parametrize("where", ["no storage", "not mounted"])
 def test_who_allows_it_reads_what_there_is(tmp_path: Path, where: str) -> None:
     _, pulsar, _ = offloaded(tmp_path)
