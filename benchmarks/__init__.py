@@ -4,7 +4,6 @@
     case        what a case is, and what it is given
     cases       one module a case; a new one is a module there and a line in `cases/__init__`
     contenders  who is measured: the product's ways to read, and its peers
-    offloading  a daemon in this process: its scheduler in a thread, its log in a file
     offload_process  the offloader in a process of its own, with its Spark
     data        the rows, made up from a seed, and the topics that they are published to
     measure     how contenders take turns, and what a case returns

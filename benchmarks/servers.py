@@ -44,10 +44,9 @@ class Servers(Closing):
             directory=self._directory,
             log_level="WARN",
             short_lived=False,  # as bookies run in production
-            max_entries_per_ledger=self.layout.entries_per_ledger or _ENDLESS,
+            max_entries_per_ledger=_ENDLESS,
             broker_config={"managedLedgerMaxSizePerLedgerMbytes": 16_384},
             bookie_config={"readBufferSizeBytes": buffer} if buffer else {},
-            offloaders=self.layout.offloaders,
         )
         self._stack.callback(shutil.rmtree, self._directory, ignore_errors=True)
         return self._stack.enter_context(cluster)

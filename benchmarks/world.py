@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -94,10 +93,6 @@ class World(Closing):
         """Whether it was published already."""
         return spec.name in self._published
 
-    def drop(self, spec: TopicSpec) -> None:
-        """Delete the topic and its messages."""
-        self.servers(spec.layout).admin.delete_topic(self._published.pop(spec.name).name)
-
     def stored_bytes(self, topic: Published) -> int:
         """The size of its ledgers as BookKeeper counts it: one replica."""
         admin = self.servers(topic.spec.layout).admin
@@ -182,7 +177,3 @@ class World(Closing):
     def cpu(self) -> float:
         """CPU seconds so far of this process, Spark's JVM, its workers and the planner."""
         return cpu_seconds(self.jvm)
-
-    def resized(self, spec: TopicSpec, rows: int, **changes: Any) -> TopicSpec:
-        """The spec with so many rows, whether quick or not."""
-        return replace(spec, rows=rows, quick_rows=rows, **changes)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = [
-    "PeakMemory",
-    "bytes_read",
     "command_name",
     "cpu_seconds",
     "descendants",
@@ -37,12 +33,6 @@ def process_seconds(*pids: int | None) -> float:
     """User and system time of these processes and of their children that ended; none for None."""
     ticks = sum(int(field) for pid in pids if pid is not None for field in _stat(pid)[11:15])
     return ticks / _TICK
-
-
-def bytes_read(pid: int) -> int:
-    """What the process has asked read() for so far, out of the page cache too."""
-    fields = dict(line.split(": ") for line in _read(pid, "io").splitlines())
-    return int(fields["rchar"])
 
 
 def peak_bytes(pid: int) -> int:
@@ -75,44 +65,6 @@ def descendants(root: int) -> list[int]:
     for one in found:
         found += [pid for pid, parent in parents.items() if parent == one]
     return found[1:]
-
-
-class PeakMemory:
-    """The largest resident memory of each process below `root` whose command has `word` in it.
-
-    A context manager. The kernel keeps the peak itself, so that looking now and then is exact
-    except for what a process does in its last moments. `bytes` is the largest of them.
-    """
-
-    _INTERVAL = 0.05
-
-    def __init__(self, root: int, word: str) -> None:
-        self._root = root
-        self._word = word
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._poll, daemon=True)
-        self.of: dict[int, int] = {}
-
-    def __enter__(self) -> PeakMemory:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    @property
-    def bytes(self) -> int:
-        return max(self.of.values(), default=0)
-
-    def _poll(self) -> None:
-        while True:
-            for pid in descendants(self._root):
-                if self._word in _read(pid, "cmdline"):
-                    self.of[pid] = max(self.of.get(pid, 0), peak_bytes(pid))
-            if self._over.is_set():
-                return
-            time.sleep(self._INTERVAL)
 
 
 def _bytes_of(pid: int, name: str, field: str) -> int:

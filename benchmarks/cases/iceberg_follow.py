@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.case import Bench, Case
 from benchmarks.data.events import EVENT
-from benchmarks.data.simulated import Wide, additions_of
+from benchmarks.data.wide_table import Wide, additions_of
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, paired, take_turns
 from offloader.commit.append import append
 from offloader.config import Config, load_config

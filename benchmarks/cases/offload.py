@@ -1,4 +1,4 @@
-"""Offloading, read to commit, a CPU second; against pyarrow writing the same Arrow data."""
+"""Offloading, read to commit, against pyarrow writing the same Arrow data; the table's size."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from benchmarks.measure import (
     Result,
     Target,
     at_least,
+    at_most,
     paired,
     take_turns,
 )
@@ -112,4 +113,25 @@ def _case(spec: TopicSpec, of_pyarrow: Target, of_peer: Target) -> Case:
     return Case(f"offload_{spec.name}", about, partial(_run, spec, of_pyarrow, of_peer), (spec,))
 
 
-CASES = (_case(JSON, at_least(0.30), at_least(30)), _case(AVRO, at_least(0.45), at_least(40)))
+def _size(bench: Bench) -> list[Result]:
+    world, topic = bench.world, bench.topic(JSON)
+    config = world.config("cold")
+    world.offloaded(config, topic)
+    table = TopicTable.open(open_storage(config.storage), Topic.parse(topic.name))
+    if table is None or table.dataset().count_rows() != topic.rows:
+        raise BrokenCaseError("the table does not have the topic's rows")
+    files, size = table.data_files()
+    stored = world.stored_bytes(topic)
+    bench.say(f"{files} files; payload {topic.payload_bytes / 1e6:,.1f} MB; one number, no repeats")
+    return [
+        bench.result("table", "MB", [size / 1e6]),
+        bench.result("BookKeeper, LZ4, one replica", "MB", [stored / 1e6]),
+        bench.result("share of BookKeeper's size", "x", [size / stored], at_most(0.5)),
+    ]
+
+
+CASES = (
+    _case(JSON, at_least(0.30), at_least(30)),
+    _case(AVRO, at_least(0.45), at_least(40)),
+    Case("table_size", "the table's files against the ledgers, LZ4 JSON", _size, (JSON,)),
+)

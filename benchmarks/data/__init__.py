@@ -5,7 +5,7 @@
     encode     columns to payloads, JSON and Avro, a batch at a time
     topics     the published topics, each once a run and only if a case needs it
     load       publishes at a steady rate, in a process of its own
-    simulated  very many topics and ledgers that exist only in admin answers and a table's log
+    wide_table  a table of very many files that exist only in its log
 
 Independent of cases and measurements.
 """

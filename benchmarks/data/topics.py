@@ -14,23 +14,19 @@ import pyarrow.compute as pc
 
 from benchmarks.data.encode import as_avro, as_json
 from benchmarks.data.events import EVENT, READING, Kind
-from benchmarks.data.layouts import OFFLOADING, ROLLING, STRIPED, TUNED, WHOLE, Layout
+from benchmarks.data.layouts import STRIPED, TUNED, WHOLE, Layout
 from benchmarks.measure import BrokenCaseError
 from testbed.admin import Admin
 from testbed.publish import avro_schema, json_schema
 
 __all__ = [
     "AVRO",
-    "FEW_LEDGERS",
     "JSON",
     "LONG",
-    "MANY_LEDGERS",
     "SHARED",
     "STRIPED_BATCHES",
     "STRIPED_JSON",
     "STRIPED_UNBATCHED",
-    "TIERED_JSON",
-    "TIERED_UNBATCHED",
     "TUNED_AVRO",
     "TUNED_JSON",
     "UNBATCHED",
@@ -76,7 +72,6 @@ JSON = TopicSpec("json", EVENT, "JSON", 1_500_000, 30_000, ledgers=20, quick_led
 AVRO = TopicSpec("avro", EVENT, "AVRO", 1_500_000, 30_000, ledgers=20, quick_ledgers=4)
 TUNED_JSON = replace(JSON, name="tuned-json", layout=TUNED)
 TUNED_AVRO = replace(AVRO, name="tuned-avro", layout=TUNED)
-TIERED_JSON = replace(JSON, name="tiered-json", layout=OFFLOADING)
 UNBATCHED = TopicSpec(
     "unbatched",
     READING,
@@ -93,7 +88,6 @@ LONG = TopicSpec("long", EVENT, "JSON", 6_000_000, 30_000, ledgers=125, quick_le
 """What queries read: so long that their fixed costs (Spark's, mostly) are a small share, and that
 one per cent of the rows lies in two or three ledgers, as in a topic of years."""
 
-TIERED_UNBATCHED = replace(UNBATCHED, name="tiered-unbatched", layout=OFFLOADING)
 STRIPED_JSON = replace(
     JSON, name="striped-json", rows=750_000, ledgers=10, quick_ledgers=2, layout=STRIPED
 )
@@ -105,19 +99,6 @@ STRIPED_BATCHES = replace(
 )
 """Entries of two or three readings: the third fits or not, by the lengths of all three."""
 
-MANY_LEDGERS = TopicSpec(
-    "many-ledgers",
-    EVENT,
-    "JSON",
-    50_000,
-    1_500,
-    batch=10,
-    ledgers=1_000,
-    quick_ledgers=30,
-    layout=ROLLING,
-)
-FEW_LEDGERS = replace(MANY_LEDGERS, name="few-ledgers", ledgers=4, quick_ledgers=4, layout=WHOLE)
-
 SHARED = {
     spec.name: spec
     for spec in (
@@ -125,15 +106,11 @@ SHARED = {
         AVRO,
         TUNED_JSON,
         TUNED_AVRO,
-        TIERED_JSON,
-        TIERED_UNBATCHED,
         UNBATCHED,
         LONG,
         STRIPED_JSON,
         STRIPED_UNBATCHED,
         STRIPED_BATCHES,
-        MANY_LEDGERS,
-        FEW_LEDGERS,
     )
 }
 
@@ -170,8 +147,7 @@ def publish(client: Any, admin: Admin, topic: str, spec: TopicSpec, *, quick: bo
     """Make the topic, send everything in order, and seal its ledgers."""
     rows = spec.quick_rows if quick else spec.rows
     ledgers = spec.quick_ledgers if quick else spec.ledgers
-    cut = 1 if spec.layout.entries_per_ledger else ledgers  # or the broker cuts
-    cuts = [rows * (number + 1) // cut for number in range(cut)]
+    cuts = [rows * (number + 1) // ledgers for number in range(ledgers)]
     admin.create_topic(topic)
     kept: list[pa.RecordBatch] = []
     sent = size = 0

@@ -7,9 +7,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.process import ClusterError, Process
 from testbed.server import config
-from testbed.server.jars import server_jars
 
 __all__ = ["Bookie", "Cluster", "ports_file"]
 
@@ -92,19 +90,6 @@ class Cluster:
         lines = (line.strip() for line in self._ask_zookeeper("dump").splitlines())
         names = (line.removeprefix(marker) for line in lines if line.startswith(marker))
         return {name for name in names if ":" in name and "/" not in name}
-
-    def forget_ledger(self, ledger: int) -> None:
-        """Delete BookKeeper's metadata of a ledger, as operators do; its bookies delete the rest
-        later, and Pulsar is not told."""
-        conf, logs = self.directory / "conf", self.directory / "logs"
-        arguments = ["-conf", str(conf / "bookie-0.conf"), "deleteledger", "-l", str(ledger), "-f"]
-        main = "org.apache.bookkeeper.bookie.BookieShell"
-        jars = server_jars()
-        line = config.jvm(jars, conf, main, *arguments, memory="-Xmx128m", short_lived=True)
-        shell = Process("shell", line, logs / "shell.log")
-        shell.spawn()
-        if shell.wait(timeout=120) != 0:
-            raise ClusterError(f"ledger {ledger} was not deleted{shell.tail()}")
 
     @property
     def _zookeeper_port(self) -> int:

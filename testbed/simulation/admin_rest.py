@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
-from testbed.simulation.cluster_state import HOLD, ClusterState, SimulatedTopic
+from testbed.simulation.cluster_state import HOLD, ClusterState
 from testbed.simulation.ledgers import Ledger, ManagedLedger, Position
 from testbed.simulation.producers import Producers
 
@@ -22,13 +23,14 @@ class AdminRest:
 
     ``requests``: how many there were. ``lagging``: the broker that answers ``internal-info`` has
     not seen yet which ledger was opened last. ``producers``: those that deduplication is for, if
-    any come.
+    any come. ``policies``: what ``GET …/NAME`` answers of a topic and a namespace, by its name.
     """
 
     def __init__(self, state: ClusterState) -> None:
         self.state = state
         self.requests = 0
         self.lagging = False
+        self.policies: dict[str, Any] = dict(_POLICIES)
         self.producers: Producers | None = None
         self.moving: Callable[[ManagedLedger, Position], None] = lambda ml, to: None
 
@@ -53,8 +55,12 @@ class AdminRest:
                 return 200, [ml.name for ml in self._all()]
             case ["v2", "persistent", "public", "default", "partitioned"]:
                 return 200, [t.name for t in self.state.topics.values() if t.count and t.parts]
-            case [*_, last] if last in _POLICIES:
-                return 200, _POLICIES[last]
+            case [*_, last] if last in self.policies:
+                return 200, self.policies[last]
+            case ["v2", "scalable", "public", "default", name]:
+                topic = self.state.topics.get(f"persistent://{_NAMESPACE}/{name}")
+                if topic is not None and topic.migrated:
+                    return 200, {"segments": {"0": {"legacy": True}}}
             case ["v2", "schemas", "public", "default", name, "schemas"]:
                 topic = self.state.topics.get(f"persistent://{_NAMESPACE}/{name}")
                 if topic is None or not topic.schema.times:
@@ -84,6 +90,9 @@ class AdminRest:
         if rest == ["partitions"]:
             topic = self.state.topics.get(f"persistent://{_NAMESPACE}/{name}")
             return 200, {"partitions": topic.count if topic and topic.parts else 0}
+        if rest == ["properties"]:
+            topic = self.state.topics.get(f"persistent://{_NAMESPACE}/{name}")
+            return 200, topic.properties if topic else {}
         if rest == ["deduplicationEnabled"] and self.producers is not None:
             if self.producers.enable(f"persistent://{_NAMESPACE}/{name}"):
                 return 204, None
@@ -148,11 +157,12 @@ class AdminRest:
             ml.listed = {one.id: len(one.entries) for one in ml.listing}
         last = ml.listing[-1]
         return {
-            "state": "LedgerOpened",
+            "state": "Terminated" if ml.terminated else "LedgerOpened",
             "entriesAddedCounter": ml.added,
             "numberOfEntries": sum(len(one.entries) for one in ml.listing),
             "lastConfirmedEntry": _text(ml.last_confirmed),
             "currentLedgerSize": sum(len(one.data) for one in last.entries),
+            "lastLedgerCreatedTimestamp": _moment(last.opened_ms),
             "cursors": {
                 name: {
                     "markDeletePosition": f"{ledger}:{entry - 1}",
@@ -160,24 +170,29 @@ class AdminRest:
                 }
                 for name, (ledger, entry) in ml.cursors.items()
             },
-            "compactedLedger": _compacted(ml.compacted),
+            "compactedLedger": self._compacted(ml.compacted),
             "ledgers": [
                 {
                     "ledgerId": one.id,
                     "entries": len(one.entries) if one is not last else 0,
                     "size": sum(len(e.data) for e in one.entries) if one is not last else 0,
-                    "offloaded": False,
-                    "metadata": _metadata(one),
+                    "offloaded": one.offload is not None,
+                    "metadata": self._metadata(one),
                 }
                 for one in ml.listing
             ],
         }
 
-    def _infos(self, ml: ManagedLedger) -> list[dict[str, int]]:
+    def _infos(self, ml: ManagedLedger) -> list[dict[str, Any]]:
         known = ml.listing[:-1] if self.lagging and len(ml.listing) > 1 else ml.listing
-        found = [{"ledgerId": one.id, "timestamp": one.closed_ms or 0} for one in known]
+        found: list[dict[str, Any]] = [
+            {"ledgerId": one.id, "timestamp": one.closed_ms or 0}
+            | ({"offloadedContextUuid": one.offload} if one.offload else {})
+            for one in known
+        ]
         # Of one that is open, or is to this broker, Pulsar prints the time of the question.
-        found[-1]["timestamp"] = self.state.brokers_clock.now_ms
+        if self.lagging or known[-1].closed_ms is None:
+            found[-1]["timestamp"] = self.state.brokers_clock.now_ms
         return found
 
     def _transactions(self, what: str, name: str, rest: list[str]) -> Answer:
@@ -190,36 +205,37 @@ class AdminRest:
         ready = self.state.clock.now_ms >= ml.recovering_ms
         if what == "transactionInBufferStats":
             return 200, {"aborted": ready and int(rest[1]) in ml.aborted}
+        aborted = len(ml.aborted) if ml.counted_aborted is None else ml.counted_aborted
         return 200, {
             "state": "Ready" if ready else "Initializing",
             "maxReadPosition": _text(ml.max_read if ready else ml.last_confirmed),
             "ongoingTxnSize": len(ml.open) if ready else 0,
-            "totalAbortedTransactions": len(ml.aborted) if ready else 0,
+            **({"totalAbortedTransactions": aborted if ready else 0} if aborted >= 0 else {}),
             "recoverStartTime": ml.loads,
         }
 
-    def topic(self, name: str) -> SimulatedTopic:
-        """One by its full name."""
-        return self.state.topics[name]
+    def _compacted(self, one: Ledger | None) -> Mapping[str, Any]:
+        if one is None:
+            return {"ledgerId": -1, "entries": -1, "size": -1}
+        size = sum(len(entry.data) for entry in one.entries)
+        shown = {"entries": len(one.entries), "size": size, "metadata": self._metadata(one)}
+        return {"ledgerId": one.id, **shown}
+
+    def _metadata(self, one: Ledger) -> str | None:
+        if one.forgotten or one.offload is not None:
+            return None
+        closed = one.closed_ms is not None
+        end = f"length=1, lastEntryId={len(one.entries) - 1}, " if closed else ""
+        return (
+            "LedgerMetadata{formatVersion=3, ensembleSize=1, writeQuorumSize=1, ackQuorumSize=1, "
+            f"state={'CLOSED' if closed else 'OPEN'}, {end}digestType=CRC32C, password=OMITTED, "
+            f"ensembles={{0=[{self.state.bookie}]}}, customMetadata={{}}}}"
+        )
 
 
 def _text(position: Position) -> str:
     return f"{position[0]}:{position[1]}"
 
 
-def _compacted(one: Ledger | None) -> Mapping[str, Any]:
-    if one is None:
-        return {"ledgerId": -1, "entries": -1, "size": -1}
-    size = sum(len(entry.data) for entry in one.entries)
-    shown = {"entries": len(one.entries), "size": size, "metadata": _metadata(one)}
-    return {"ledgerId": one.id, **shown}
-
-
-def _metadata(one: Ledger) -> str:
-    closed = one.closed_ms is not None
-    end = f"length=1, lastEntryId={len(one.entries) - 1}, " if closed else ""
-    return (
-        "LedgerMetadata{formatVersion=3, ensembleSize=1, writeQuorumSize=1, ackQuorumSize=1, "
-        f"state={'CLOSED' if closed else 'OPEN'}, {end}digestType=CRC32C, password=OMITTED, "
-        "ensembles={0=[bookie-1:3181]}, customMetadata={}}"
-    )
+def _moment(ms: int | None) -> str | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat()

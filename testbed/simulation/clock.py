@@ -10,8 +10,8 @@ START_MS = 1_790_000_000_000
 class Clock:
     """``now_ms``: ms since the epoch, the true time."""
 
-    def __init__(self) -> None:
-        self.now_ms = START_MS
+    def __init__(self, now_ms: int = START_MS) -> None:
+        self.now_ms = now_ms
 
     def advance(self, ms: int) -> None:
         """Let time go by; nobody waits."""

@@ -23,7 +23,8 @@ _MOST_BITS = 1
 class SimulatedTopic:
     """``count``: of its partitions; 0: it has none, and one managed ledger of index -1.
 
-    ``gone``: earlier ones of the same name, and what a restore has undone.
+    ``gone``: earlier ones of the same name, and what a restore has undone. ``properties``: of the
+    topic. ``migrated``: whether it became a scalable topic of Pulsar 5.
     """
 
     name: str
@@ -31,13 +32,16 @@ class SimulatedTopic:
     parts: dict[int, ManagedLedger] = field(default_factory=dict)
     gone: list[ManagedLedger] = field(default_factory=list)
     schema: SchemaRegistry = field(default_factory=SchemaRegistry)
+    properties: dict[str, str] = field(default_factory=dict)
+    migrated: bool = False
 
 
 class ClusterState:
     """``deleted`` is told of each ledger with entries that Pulsar deletes, and why; ``unloaded``
     of each partition that another broker loads.
 
-    ``clock``: the true one; ``brokers_clock``: what brokers stamp with.
+    ``clock``: the true one; ``brokers_clock``: what brokers stamp with. ``bookie``: the address of
+    the bookie that has all ledgers.
     """
 
     def __init__(self, clock: Clock, *, broker_times: bool, transactions: bool) -> None:
@@ -52,6 +56,7 @@ class ClusterState:
         self.deleted: Callable[[ManagedLedger, Ledger, str], None] = lambda ml, ledger, why: None
         self.unloaded: Callable[[ManagedLedger], None] = lambda ml: None
         self.bookies_down = False
+        self.bookie = "bookie-1:3181"
         self._backup: tuple[int, dict[str, dict[int, ManagedLedger]]] | None = None
 
     # -- topics and ledgers ------------------------------------------------------------------
@@ -197,6 +202,14 @@ class ClusterState:
         return self._append(
             ml, Entry(data, tuple(values), now, now, batch, producer=producer, ids=ids)
         )
+
+    def keep(self, ml: ManagedLedger, data: bytes) -> Position:
+        """Store an entry of which nobody knows what it holds. No time goes by."""
+        ledger = ml.listing[-1]
+        ledger.entries.append(Entry(data, (data,), self.clock.now_ms, self.clock.now_ms))
+        ml.bytes_in += len(data)
+        ml.added += 1
+        return ledger.id, len(ledger.entries) - 1
 
     def end_transaction(self, ml: ManagedLedger, transaction: int, *, commit: bool) -> None:
         """Decide it: a marker in the partition."""

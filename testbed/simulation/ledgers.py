@@ -37,7 +37,9 @@ class Ledger:
     """``closed_ms``: None while open. ``deleted``: Pulsar has it no more. ``cold``: a commit said
     that it is in the table. ``lost``: deleted before that, with entries. ``copied``: all of it
     is in the table as part of the ledger that it was before a restore. ``load``: of the topic, in
-    which its last entry was written."""
+    which its last entry was written. ``offload``: the UUID under which Pulsar's tiered storage has
+    it, instead of the bookies. ``forgotten``: BookKeeper has no metadata of it. ``opened_ms``: None
+    if the broker does not say."""
 
     id: int
     entries: list[Entry] = field(default_factory=list)
@@ -47,6 +49,9 @@ class Ledger:
     lost: bool = False
     copied: bool = False
     load: int = 0
+    offload: str | None = None
+    forgotten: bool = False
+    opened_ms: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +62,8 @@ class ManagedLedger:
     ``recovering_ms``: until then the transaction buffer is not ready. ``added``: entries since the
     last of ``loads``. ``held``: whether the hold was ever there.
     ``listed``: entries by ledger, as an offloader was first told since it was cleared.
+    ``terminated``: it takes no more messages. ``counted_aborted``: the number of aborted
+    transactions that the broker states, if it is not that of ``aborted``; -1: it states none.
     ``compacted``: the compacted ledger, if there is one, and ``compacted_from``: the entries that
     it has, by their position.
 
@@ -81,6 +88,8 @@ class ManagedLedger:
     added: int = 0
     loads: int = 1
     held: bool = False
+    terminated: bool = False
+    counted_aborted: int | None = None
     listed: dict[int, int] = field(default_factory=dict)
     watermark: int | None = None
     lookback: Position | None = None

@@ -74,44 +74,6 @@ def of_broker(
     return found
 
 
-@pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"])
-@pytest.mark.parametrize("batch", [0, 7])
-def test_entries_are_those_of_the_bookies(
-    admin: Admin,
-    oracle: Oracle,
-    rest: AdminClient,
-    broker: BrokerClient,
-    topic_name: str,
-    compression: str,
-    batch: int,
-) -> None:
-    admin.create_topic(topic_name)
-    partition = Partition.parse(topic_name)
-    for _ in range(2):
-        messages = [
-            {"value": b"payload %d" % n, "key": f"k{n}", "properties": {"n": str(n)}}
-            for n in range(50)
-        ]
-        oracle.write(topic_name, messages, batch=batch, compression=compression)
-        admin.seal(topic_name)
-    stored = of_bookies(rest, partition)
-    assert len(stored) >= 2 * 50 // max(batch, 1)
-    assert of_broker(broker, partition, stored) == stored
-
-
-def test_chunks(
-    admin: Admin, oracle: Oracle, rest: AdminClient, broker: BrokerClient, topic_name: str
-) -> None:
-    admin.create_topic(topic_name)
-    values = [bytes([n]) * 20_000 for n in range(10)]
-    oracle.write(topic_name, [{"value": value} for value in values], chunk_size=3_000)
-    admin.seal(topic_name)
-    partition = Partition.parse(topic_name)
-    stored = of_bookies(rest, partition)
-    assert len(stored) > 60
-    assert of_broker(broker, partition, stored) == stored
-
-
 def test_partitions_and_schemas(
     cluster: Cluster, admin: Admin, rest: AdminClient, broker: BrokerClient, topic_name: str
 ) -> None:

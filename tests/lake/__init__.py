@@ -1,1 +1,1 @@
-"""The whole on the real cluster: segments that move, a silent bookie, bad input, random steps."""
+"""The whole on the real cluster: segments that move, a silent bookie, topics that change."""

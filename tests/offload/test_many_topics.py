@@ -16,10 +16,8 @@ from offloader.config import Config, OffloadOverride
 from offloader.schedule.scheduler import Scheduler
 from offloader.service.console import Console
 from offloader.service.daemon import Daemon
-from offloader.service.last_errors import LastErrors
 from offloader.service.signals import Stop
 from reader.clients import Clients
-from reader.errors import PulsarLakeError
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
@@ -160,33 +158,6 @@ def test_the_brokers_counts_tell_of_size(
             return sum(one.rows for one in table.ledgers()) if table else 0
 
         wait_until("the commit", lambda: rows() == 20, timeout=180)
-
-
-def test_a_failing_topic_backs_off_and_says_so(
-    cluster: Cluster,
-    admin: Admin,
-    config: Config,
-    serve: Serve,
-    namespace: str,
-) -> None:
-    bad, good = (Topic.parse(f"{namespace}/{name}") for name in ("bad", "good"))
-    for topic in (bad, good):
-        admin.create_topic(topic.full_name)
-    filesystem, directory = open_storage(config.storage).directory(bad)
-    filesystem.create_dir(f"{directory}/_delta_log")
-    with filesystem.open_output_stream(f"{directory}/_delta_log/{0:020d}.json") as broken:
-        broken.write(b"no json")
-    with serve(f"{namespace}/*") as daemon:
-        state = LastErrors(config.pulsar.admin_url, config.storage.uri)
-        wait_until("failures", lambda: str(bad) in state.failures())
-        send(cluster, good)
-        admin.seal(good.full_name)
-        assert daemon.scheduler.request(good).result(240).committed
-        with pytest.raises(PulsarLakeError):
-            daemon.scheduler.request(bad).result(240)
-        failure = state.failures()[str(bad)]
-        assert failure.times >= 2
-        assert failure.next_try > failure.at
 
 
 def test_open_ledgers_are_rolled_over(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,7 +12,6 @@ from typing import Any
 import httpx
 import pytest
 
-from offloader.service.log_follower import FOLLOW_EVERY
 from reader.model import Topic
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
@@ -61,51 +59,6 @@ def topic(admin: Admin, namespace: str) -> Topic:
     for partition in admin.partitions(made.full_name):
         admin.create_subscription(partition, "pulsar-lake")
     return made
-
-
-def test_a_commit_of_a_second_process_is_seen_soon(
-    start: Start, cluster: Cluster, admin: Admin, s3: S3, topic: Topic, tmp_path: Path
-) -> None:
-    sent = [one for _ in range(3) for one in seal(cluster, admin, topic)]
-    uri = f"{s3.uri}/{uuid.uuid4()}"
-    settings = Settings(tmp_path, cluster, uri, s3.storage_options, interval="10m", max_age="1h")
-    first = start(settings, "offload", str(topic))
-    url = url_of(first)
-    before = row_once(url, topic, lambda row: row["lag"]["ledgers"] is not None)
-    assert before["lag"]["ledgers"] == 6
-
-    second = start(settings, "offload", "--once", "--now", str(topic))
-    second.wait_for("committed as version 1 ")
-    committed = time.monotonic()
-    seen = row_once(url, topic, lambda row: not row["lag"]["bytes"])
-    took = time.monotonic() - committed
-    assert took < FOLLOW_EVERY + 240, "long before the next turn"
-    assert (seen["lag"]["ledgers"], seen["lag"]["seconds"]) == (0, 0.0)
-    assert seen["observed_at"] == before["observed_at"], "no turn has told it"
-    commit = seen["last_commit"]
-    assert (commit["version"], commit["ledgers"], commit["rows"]) == (1, 6, len(sent))
-    assert commit["reason"] == "by another process"
-    metrics = httpx.get(f"{url}metrics", timeout=60).text
-    assert "pulsar_lake_lag_ledgers 0.0" in metrics
-    assert "pulsar_lake_commits_total 0.0" in metrics, "they count this process's own"
-
-    # The page of the topic looks, and then all know what it saw.
-    page = httpx.get(f"{url}api/topics/{topic.rest_path}", timeout=60).json()
-    assert page["observed_at"] > before["observed_at"]
-    assert [one["lag_ledgers"] for one in page["partitions"]] == [0, 0]
-    assert min(one["watermark"] for one in page["partitions"]) > 0
-    assert page["errors"] == []
-    status = start(settings, "status", str(topic), "--format", "json")
-    assert status.code() == 0
-    assert '"lag_ledgers": 0' in status.out
-    assert second.code() == 0
-
-    # And nothing is left for the first one to do, or to complain of.
-    first.interrupt()
-    assert first.code(120) == 0
-    assert "error" not in first.err
-    assert "offloading" not in first.err
-    assert check_nothing_lost(settings.storage, admin, topic, sent) == len(sent)
 
 
 def test_two_daemons_side_by_side(

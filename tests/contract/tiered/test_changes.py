@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pytest
 
 from offloader.config import Config
 from reader.clients import Clients
-from reader.errors import CorruptError, NotFoundError, PulsarLakeError, UnsupportedError
+from reader.errors import CorruptError, NotFoundError
 from reader.model import OffloadContext, Segment, Split, Tier, Topic
 from reader.model.reasons import Reason
 from reader.plan.plan import plan_snapshot
@@ -126,19 +125,6 @@ def test_an_attempt_that_failed_and_the_one_that_follows(
     assert values(lake_config, prepared, fall_back=False) == SENT, "planned for the bookies"
 
 
-@pytest.mark.long
-def test_a_snapshot_that_has_another_uuid(moved: str, lake_config: Config) -> None:
-    """As Pulsar lists the ledger now."""
-    snapshot = snapshot_of(lake_config, moved)
-    other = OffloadContext("00000000-0000-0000-0000-000000000000")
-    [split] = plan_snapshot(snapshot, columns=["value"]).splits
-    form = RowFormat(snapshot.fields, snapshot.schemas, pa.schema([("value", pa.binary())]))
-    old = Split(**{name: getattr(split, name) for name in Split.__slots__} | {"metadata": other})
-    with Clients(lake_config) as clients:
-        rows = pa.Table.from_batches(read_rows(clients, SplitsRead((old,), fall_back=False), form))
-    assert rows["value"].to_pylist() == SENT
-
-
 # -- deletion --------------------------------------------------------------------------------------
 
 
@@ -238,79 +224,7 @@ def test_objects_that_somebody_else_has_deleted(
         values(lake_config, snapshot, fall_back=False)
 
 
-@pytest.mark.long
-def test_without_a_section_only_the_broker_reads_them(moved: str, lake_config: Config) -> None:
-    config = settings(lake_config, tiered=[])
-    snapshot = snapshot_of(config, moved)
-    assert only(snapshot).tier is Tier.BROKER
-    assert only(snapshot).reason.kind is Reason.PULSAR_OFFLOADED
-    assert values(config, snapshot) == SENT
-    planned_with_one = snapshot_of(lake_config, moved)
-    assert values(config, planned_with_one) == SENT
-    with pytest.raises(UnsupportedError, match=r"no place is named .*\[\[tiered\]\]"):
-        values(config, planned_with_one, fall_back=False)
-    with pytest.raises(UnsupportedError, match=r"\[\[tiered\]\]"):
-        offload_in_thread(config, moved)
-
-
-@pytest.mark.long
-def test_a_forced_tier_has_all_or_is_refused(
-    moved: str, cluster: Cluster, admin: Admin, lake_config: Config
-) -> None:
-    assert values(lake_config, snapshot_of(lake_config, moved, tiers="tiered")) == SENT
-    publish(cluster.service_url, f"persistent://{moved}", SENT[:10])
-    with pytest.raises(NotFoundError, match="tier 'tiered' cannot serve all"):
-        snapshot_of(lake_config, moved, tiers="tiered")
-    assert values(lake_config, snapshot_of(lake_config, moved)) == SENT + SENT[:10]
-
-
 # -- damage ----------------------------------------------------------------------------------------
-
-Damage = Callable[[bytearray], bytearray]
-
-
-def _flipped(at: int) -> Damage:
-    def change(data: bytearray) -> bytearray:
-        data[at] ^= 0x41
-        return data
-
-    return change
-
-
-_DAMAGES: Mapping[str, tuple[int, Damage]] = {
-    "magic": (1, _flipped(0)),
-    "index length": (1, _flipped(7)),
-    "data length": (1, _flipped(15)),
-    "header length": (1, _flipped(23)),
-    "block count": (1, _flipped(27)),
-    "first entry": (1, _flipped(-13)),
-    "part": (1, _flipped(-9)),
-    "offset": (1, _flipped(-1)),
-    "index cut off": (1, lambda data: data[:-1]),
-    "index empty": (1, lambda data: data[:0]),
-    "block magic": (0, _flipped(0)),
-    "block length": (0, _flipped(19)),
-    "block's first entry": (0, _flipped(27)),
-    "an entry's length": (0, _flipped(131)),
-    "an entry's id": (0, _flipped(139)),
-    "data cut off": (0, lambda data: data[:-20]),
-    "data that goes on": (0, lambda data: data + bytes(20)),
-}
-
-
-def test_damaged_objects_are_errors(moved: str, lake_config: Config, tiered: TieredStorage) -> None:
-    snapshot = snapshot_of(lake_config, moved)
-    [ledger] = [one.ledger_id for one in snapshot.hot]
-    client, bucket = tiered.s3.client(), tiered.bucket
-    keys = tiered.objects(ledger)
-    good = [client.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys]
-    for (name, (which, damage)), fall_back in itertools.product(_DAMAGES.items(), (True, False)):
-        changed = bytes(damage(bytearray(good[which])))
-        client.put_object(Bucket=bucket, Key=keys[which], Body=changed)
-        with pytest.raises(CorruptError, match=f"ledger {ledger} of {moved}"):
-            pytest.fail(f"{name}: {len(values(lake_config, snapshot, fall_back=fall_back))} rows")
-        client.put_object(Bucket=bucket, Key=keys[which], Body=good[which])
-    assert values(lake_config, snapshot) == SENT
 
 
 def test_what_pulsar_itself_has_lost_is_an_error(
@@ -330,39 +244,3 @@ def test_what_pulsar_itself_has_lost_is_an_error(
         values(lake_config, snapshot)
     with pytest.raises(CorruptError, match="the index"):
         offload_in_thread(lake_config, topic)
-
-
-@pytest.mark.long
-def test_a_streaming_offload_is_the_brokers(
-    moved: str, lake_config: Config, tiered: TieredStorage
-) -> None:
-    """Nothing writes that format by now: the query asks the broker, which knows its own."""
-    snapshot = snapshot_of(lake_config, moved)
-    [ledger] = [one.ledger_id for one in snapshot.hot]
-    client, index = tiered.s3.client(), tiered.objects(ledger)[1]
-    good = client.get_object(Bucket=tiered.bucket, Key=index)["Body"].read()
-    # The broker has the ledger open, and so its own copy of the index.
-    assert values(lake_config, snapshot_of(lake_config, moved, tiers="broker")) == SENT
-    changed = bytes.fromhex("3d1fb0bc") + good[4:]
-    client.put_object(Bucket=tiered.bucket, Key=index, Body=changed)
-    assert values(lake_config, snapshot) == SENT
-    with pytest.raises(UnsupportedError, match="as a stream"):
-        values(lake_config, snapshot, fall_back=False)
-
-
-@pytest.mark.long
-def test_a_turn_that_meets_damage_commits_nothing(
-    moved: str, lake_config: Config, tiered: TieredStorage
-) -> None:
-    [ledger] = [one.ledger_id for one in snapshot_of(lake_config, moved).hot]
-    client, bucket = tiered.s3.client(), tiered.bucket
-    data = tiered.objects(ledger)[0]
-    good = client.get_object(Bucket=bucket, Key=data)["Body"].read()
-    client.put_object(Bucket=bucket, Key=data, Body=bytes(_flipped(139)(bytearray(good))))
-    with pytest.raises(PulsarLakeError, match=f"ledger {ledger}"):
-        offload_in_thread(lake_config, moved)
-    with pytest.raises(NotFoundError):
-        snapshot_of(lake_config, moved, tiers="parquet")
-    client.put_object(Bucket=bucket, Key=data, Body=good)
-    offload_in_thread(lake_config, moved)
-    assert snapshot_of(lake_config, moved).hot == ()

@@ -15,7 +15,6 @@ import pytest
 
 from offloader.config import Config
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
-from reader.tiered.jcloud_index import JcloudIndex, parse_index
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish
@@ -49,24 +48,6 @@ class Moved:
         query = self.config.query.model_copy(update={"allow_data_loss": True})
         return self.config.model_copy(update={"query": query})
 
-    def objects(self) -> list[bytes]:
-        """Data and index of the second one."""
-        return [self._get(number) for number in (0, 1)]
-
-    def _get(self, which: int) -> bytes:
-        if self.driver != "S3":
-            return self._path(which).read_bytes()
-        key = self.tiered.objects(self.ledgers[1])[which]
-        body = self.tiered.s3.client().get_object(Bucket=self.tiered.bucket, Key=key)["Body"]
-        return bytes(body.read())
-
-    def put(self, which: int, data: bytes) -> None:
-        if self.driver != "S3":
-            self._path(which).write_bytes(data)
-            return
-        key = self.tiered.objects(self.ledgers[1])[which]
-        self.tiered.s3.client().put_object(Bucket=self.tiered.bucket, Key=key, Body=data)
-
     def delete(self) -> None:
         if self.driver != "S3":
             for which in (0, 1):
@@ -97,21 +78,6 @@ def make_moved(
         return Moved(topic, ledgers, lake_config, tiered, driver)
 
     return make
-
-
-def damaged_in_the_middle(moved: Moved) -> range:
-    """The id of an entry is another. The entries that are lost by it."""
-    data, index = moved.objects()
-    entry = _LARGE // 2
-    if moved.driver == "S3":
-        parsed: JcloudIndex = parse_index(index)
-        assert len(parsed.firsts) > 3
-        at = data.index(entry.to_bytes(8, "big"), int(parsed.offsets[parsed.block_of(entry)]) + 128)
-        moved.put(0, data[:at] + bytes(7) + b"\x7f" + data[at + 8 :])
-        return range(entry, parsed.last_of(parsed.block_of(entry)) + 1)
-    at = data.index(bytes.fromhex("00000008") + entry.to_bytes(8, "big")) + 4
-    moved.put(0, data[:at] + bytes(7) + b"\x7f" + data[at + 8 :])
-    return range(entry, _LARGE)  # the index names each 128th entry
 
 
 def summary(rows: Mapping[Key, Row]) -> list[tuple[int, int, int | None, str | None]]:
@@ -155,15 +121,6 @@ def check(moved: Moved, lost: range) -> None:
     assert query_rows(moved.allowing(), moved.topic) == rows
 
 
-@pytest.mark.long  # tests/unit/tiered has each kind of damage, in objects made by hand
-@pytest.mark.parametrize("driver", ["S3", "NONE"])
-def test_damage_in_the_middle(driver: str, make_moved: Callable[[str], Moved]) -> None:
-    moved = make_moved(driver)
-    lost = damaged_in_the_middle(moved)
-    assert 0 < len(lost) < _LARGE
-    check(moved, lost)
-
-
 @pytest.mark.parametrize("driver", ["S3", pytest.param("BLOCK", marks=pytest.mark.long)])
 def test_an_object_that_was_deleted(driver: str, make_moved: Callable[[str], Moved]) -> None:
     """Also what a query says before, without a table: one line, once the broker was asked."""
@@ -177,29 +134,3 @@ def test_an_object_that_was_deleted(driver: str, make_moved: Callable[[str], Mov
     assert f"pulsar.lost_ledgers = [{ledger}]" in str(raised.value)
     assert "\n" not in str(raised.value)
     check(moved, range(_LARGE))
-
-
-@pytest.mark.long
-def test_a_ledger_that_bookkeeper_does_not_know(
-    cluster: Cluster, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
-) -> None:
-    """Pulsar lists it all the same. As `bookkeeper shell deleteledger` leaves it."""
-    full = f"persistent://{namespace}/unknown"
-    for count in (_SMALL, _LARGE, _SMALL):
-        publish(cluster.service_url, full, [b"%03d" % n for n in range(count)])
-        admin.seal(full)
-    ledgers = sorted(admin.ledgers(full))[:3]
-    moved = Moved(f"{namespace}/unknown", ledgers, lake_config, tiered, "")
-    assert summary(query_rows(lake_config, moved.topic)) == expected(moved, range(0))
-    cluster.forget_ledger(ledgers[1])
-    admin.seal(full)  # the broker, too, has to load it anew
-    with pytest.raises(PulsarLakeError, match=f"ledger {ledgers[1]}"):
-        offload_in_thread(moved.config, moved.topic)
-    assert summary(query_rows(moved.lost(allow=True), moved.topic)) == expected(
-        moved, range(_LARGE)
-    )
-    offload_in_thread(moved.lost(), moved.topic)
-    rows = rows_of(moved.allowing(), moved.topic, "parquet")
-    assert summary(rows) == expected(moved, range(_LARGE))
-    with pytest.raises(ConfigurationError, match=f"ledger {ledgers[1]} was declared lost"):
-        query_rows(moved.config, moved.topic)

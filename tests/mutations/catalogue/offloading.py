@@ -23,7 +23,6 @@ MUTATIONS = (
         "grace_ms=int(grace.total_seconds()),",
         "Pulsar deletes ledgers some milliseconds after the commit, under running queries",
         ("tests/unit/offloader/test_turn.py",),
-        ("tests/offload/test_turn.py",),
     ),
     Mutation(
         "hold-moved-past-the-watermark",
@@ -56,7 +55,6 @@ MUTATIONS = (
         "if held.uri == table.uri and not held.id:\n        raise",
         "two tables share a hold: Pulsar deletes what the slower one does not have yet",
         (_HOLD, "tests/unit/turns/test_table_in_sight.py"),
-        ("tests/offload/test_hold_owner.py",),
     ),
     Mutation(
         "strayed-hold-stays",
@@ -139,7 +137,6 @@ MUTATIONS = (
         "rows=max((part.rows for part in parts), default=0),",
         "a ledger whose rows lie in several files has too few in segments and count(*)",
         ("tests/unit/offloader/test_due_ledgers.py",),
-        ("tests/offload/test_turn.py",),
     ),
     Mutation(
         "strayed-hold-without-lookback",

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import uuid
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.query import StreamingQuery
 
 from offloader.config import Config
 from reader.config import StorageConfig
@@ -39,41 +35,6 @@ def test_nothing_is_left_of_a_write_without_a_name(
     frame.append()  # more than what travels to the driver
     assert target.ids() == list(range(100_000))
     assert staged(lake_config) == before
-
-
-def test_a_named_write_is_done_once(lake: PulsarLake, make: Make) -> None:
-    target = make()
-    app = f"nightly {uuid.uuid4()}"
-
-    def write(version: int, first: int) -> None:
-        writer = numbers(lake, 10, first).writeTo(target.table)
-        writer.option("txnAppId", app).option("txnVersion", str(version)).append()
-
-    write(4, 0)
-    write(4, 50)  # whatever its rows are now
-    write(5, 10)
-    assert target.ids() == list(range(20))
-
-
-def test_a_copied_checkpoint_with_another_topic(
-    lake: PulsarLake, make: Make, tmp_path: Path
-) -> None:
-    """Two streams of one id, to Spark: each has its own rows."""
-    source, blue, green = make("source"), make("blue"), make("green")
-
-    def start(checkpoint: Path, target: Target) -> StreamingQuery:
-        stream = lake.spark.readStream.table(source.table).select("id", "name", "amount")
-        writer = stream.writeStream.trigger(availableNow=True)
-        return writer.option("checkpointLocation", str(checkpoint)).toTable(target.table)
-
-    numbers(lake, 10).writeTo(source.table).append()
-    assert start(tmp_path / "one", blue).awaitTermination(120)
-    shutil.copytree(tmp_path / "one", tmp_path / "two")
-    numbers(lake, 10, 10).writeTo(source.table).append()
-    # One after the other: Spark runs no two queries of one id at once.
-    for name, target in (("one", blue), ("two", green)):
-        assert start(tmp_path / name, target).awaitTermination(120)
-    assert (blue.ids(), green.ids()) == (list(range(20)), list(range(10, 20)))
 
 
 def test_a_write_that_fails_has_sent_nothing(lake: PulsarLake, make: Make) -> None:

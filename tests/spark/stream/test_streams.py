@@ -144,6 +144,17 @@ def test_a_subscription_shows_where_the_stream_is(
         wait_until("what came since is read", is_read)
 
 
+def test_the_subscription_of_somebody_else_is_refused(
+    lake: PulsarLake, admin: Admin, orders: Orders, tmp_path: Path
+) -> None:
+    """The offloader's, by which Pulsar keeps what is in no table."""
+    part, *_ = admin.partitions(f"{orders.namespace}/orders")
+    stream = reader(lake, subscription="pulsar-lake").table(orders.table)
+    with pytest.raises(StreamingQueryException, match="is there already, and not a stream's"):
+        run(stream, tmp_path)
+    assert admin.backlog(part, "pulsar-lake") > 0
+
+
 def test_a_temporary_view_comes_before_a_topic(lake: PulsarLake, orders: Orders) -> None:
     spark = lake.spark
     spark.readStream.format("rate").load().createOrReplaceTempView("orders")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.cases.daily.day import DAYS, Costs, Day
+from benchmarks.cases.day import DAYS, Costs, Day
 
 
 def test_a_day_is_the_sum_of_its_parts() -> None:

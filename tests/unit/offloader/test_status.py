@@ -14,7 +14,7 @@ from offloader.schedule import topic_backlog
 from offloader.service.status import topic_status
 from reader.config import StorageConfig
 from reader.errors import UnavailableError
-from reader.model import Partition, Position, SchemaInfo, Topic
+from reader.model import Partition, SchemaInfo, Topic
 from reader.pulsar.ledgers import PartitionLedgers
 from reader.storage import Storage, open_storage
 from reader.table import LoggedCommit, TopicTable
@@ -117,11 +117,11 @@ def test_where_the_table_cannot_be_read_no_lag_is_made_up(tmp_path: Path) -> Non
 def test_a_ledger_that_a_recovery_closed_is_due_and_has_no_lag_of_years() -> None:
     """Nobody knows when that was: it is the oldest, and the lag is that of the next."""
     part = SmallPartition(Partition(TOPIC, -1), first=5)
-    part.cursors[HOLD] = Position(5, 0)
+    part.ml.cursors[HOLD] = (5, 0)
     for ledger in (5, 6):
         part.write("a")
         part.roll(ledger + 1)
-    listing = part.listing("")
+    listing = SmallPulsar(part).listing(part)
     recovered, *others = listing.ledgers
     listing = replace(listing, ledgers=(replace(recovered, closed_at=None), *others))
     at = NOW_MS / 1000

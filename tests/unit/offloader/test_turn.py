@@ -62,8 +62,8 @@ def test_the_hold_of_another_table_is_not_moved_back(tmp_path: Path) -> None:
         offloader = world.offloader()
         offloader.observe(world.topic)
         hold = world.config.offload.subscription
-        world.cursors[hold] = Position(11, 0)
-        world.properties[hold] = {TABLE_KEY: "s3://elsewhere/orders"}
+        world.ml.cursors[hold] = (11, 0)
+        world.ml.properties[hold] = {TABLE_KEY: "s3://elsewhere/orders"}
         with pytest.raises(ConfigurationError, match="is moved for the table at s3://elsewhere"):
             offloader.observe(world.topic)
         assert world.moves == []
@@ -88,7 +88,7 @@ def test_a_hold_that_was_moved_ahead_is_moved_back(tmp_path: Path) -> None:
         world.seal(PLAIN)
         offloader = world.offloader()
         offloader.observe(world.topic)
-        world.cursors[world.config.offload.subscription] = Position(11, 0)
+        world.ml.cursors[world.config.offload.subscription] = (11, 0)
         offloader.observe(world.topic)
         assert world.held == world.moves[0] == Position(10, 0)
         assert any("moved back to 10:0" in text for text in world.said)

@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     with World(tmp_path) as found:
         for hours in ((0, 0), (2, 2), (4, 1)):
             found.seal(*(entry(b"%d" % one, publish_time=START + one * HOUR) for one in hours))
-        found.ledgers[13].append(entry(b"9", publish_time=START + 9 * HOUR))
+        found.write(entry(b"9", publish_time=START + 9 * HOUR))
         yield found
 
 

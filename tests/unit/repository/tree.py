@@ -15,6 +15,7 @@ __all__ = [
     "ROOT",
     "ROOTS",
     "Contents",
+    "Function",
     "contents_of",
     "docstring",
     "imports_of",
@@ -76,6 +77,19 @@ def modules_of(folder: Path) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Function:
+    """The size of a function or method."""
+
+    name: str
+    """With its classes and outer functions: ``Outer.method``."""
+    parameters: int
+    """Parameters that a caller gives, so without ``self`` and ``cls``."""
+    lines: int
+    is_kernel: bool
+    """Whether numba compiles it: it has a decorator of ``reader.kernels.compiling``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
     """What these tests need of a Python file: its tree of 1,000 nodes is not kept."""
 
@@ -90,6 +104,7 @@ class Contents:
     """Strings that may name what is patched: those with a dot before an underscore."""
     sleeps: tuple[int, ...]
     """Lines that call ``sleep``."""
+    functions: tuple[Function, ...]
 
 
 @cache
@@ -130,7 +145,41 @@ def _contents(tree: ast.Module) -> Contents:
         tuple(patched),
         tuple(strings),
         tuple(sleeps),
+        tuple(_functions(tree, "")),
     )
+
+
+def _functions(node: ast.AST, outer: str) -> Iterator[Function]:
+    for child in _statements(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            name = f"{outer}{child.name}"
+            yield Function(name, _parameters(child.args), _lines(child), _is_kernel(child))
+            yield from _functions(child, f"{name}.")
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(child, f"{outer}{child.name}.")
+        else:
+            yield from _functions(child, outer)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+        statements = getattr(node, block, [])
+        yield from statements if isinstance(statements, list) else ()
+
+
+def _parameters(arguments: ast.arguments) -> int:
+    named = [*arguments.posonlyargs, *arguments.args]
+    is_method = bool(named) and named[0].arg in ("self", "cls")
+    rest = (arguments.vararg, arguments.kwarg)
+    return len(named) - is_method + len(arguments.kwonlyargs) + sum(map(bool, rest))
+
+
+def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def _is_kernel(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(getattr(name, "id", "") in ("kernel", "inlined") for name in function.decorator_list)
 
 
 def _nodes(tree: ast.Module) -> Iterator[ast.AST]:

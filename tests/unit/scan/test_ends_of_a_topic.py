@@ -29,7 +29,7 @@ def topic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TopicReader]:
         world.seal(*messages(3, 4, 5, 6))
         world.offloader().turn(world.topic, now=True)
         world.seal(*messages(7, 8, 9))
-        world.ledgers[max(world.ledgers)] += messages(10, 11, 12, 13)
+        world.write(*messages(10, 11, 12, 13))
         with TopicReader(world.clients, world.topic) as reader:
             yield reader
 

@@ -122,7 +122,7 @@ def test_a_ledger_that_is_lost_ends_it(followed: Followed) -> None:
     """A new snapshot would not have it: its messages would be missed."""
 
     def lose() -> None:
-        followed.part.cursors.clear()
+        followed.part.ml.cursors.clear()
         followed.part.roll(9)
 
     followed.write_only = True
@@ -135,7 +135,7 @@ def test_a_ledger_that_is_lost_ends_it(followed: Followed) -> None:
 def test_a_topic_that_is_deleted_ends_it(followed: Followed) -> None:
     def delete() -> None:
         followed.merge()
-        followed.pulsar.parts.clear()
+        followed.pulsar.state.delete_topic(TOPIC.full_name)
 
     followed.before_reading.append(delete)
     with pytest.raises(NotFoundError, match="does not exist"):

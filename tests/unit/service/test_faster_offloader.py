@@ -38,9 +38,9 @@ def test_a_table_that_is_made_between_two_looks(pulsar: SmallPulsar, config: Con
     said: list[str] = []
     with pulsar.offloader(config, said.append) as slower:
         slower.observe(TOPIC)
-        pulsar.in_between = lambda: pulsar.offload(config)
+        pulsar.rest.in_between = lambda: pulsar.offload(config)
         turn = slower.turn(TOPIC, now=True)
-    assert pulsar.in_between is None
+    assert pulsar.rest.in_between is None
     assert turn.committed is None
     assert [one for one in said if "planning again: another offloader has made" in one]
     assert pulsar.query(config) == ["5a"]
@@ -50,21 +50,21 @@ def test_a_hold_that_others_are_changing(
     pulsar: SmallPulsar, part: SmallPartition, config: Config
 ) -> None:
     """What they have noted down is kept."""
-    pulsar.changing = 3
+    pulsar.rest.changing = 3
     pulsar.offload(config)
-    assert part.properties[HOLD][WATERMARK_KEY] == "5"
-    assert part.properties[HOLD]["theirs"] == "0 to come"
-    assert list(part.ledgers) == [6]
+    assert part.ml.properties[HOLD][WATERMARK_KEY] == "5"
+    assert part.ml.properties[HOLD]["theirs"] == "0 to come"
+    assert part.ledgers == [6]
 
 
 def test_a_hold_that_is_always_being_changed_is_not_moved(
     pulsar: SmallPulsar, part: SmallPartition, config: Config
 ) -> None:
-    pulsar.changing = 1_000
+    pulsar.rest.changing = 1_000
     with pytest.raises(UnavailableError, match="again and again"):
         pulsar.offload(config)
-    assert list(part.ledgers) == [5, 6]
-    pulsar.changing = 0
+    assert part.ledgers == [5, 6]
+    pulsar.rest.changing = 0
     pulsar.offload(config)
-    assert list(part.ledgers) == [6]
+    assert part.ledgers == [6]
     assert pulsar.query(config) == ["5a"]

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reader.model import Partition
-from reader.pulsar import PartitionLedgers
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer
-from tests.unit.turns.small_pulsar import HOLD, TOPIC, SmallPartition, SmallPulsar
+from tests.unit.turns.small_pulsar import HOLD, TOPIC, OddRest, SmallPartition, SmallPulsar
 
 
-class MovingPulsar(SmallPulsar):
-    """Lists ledgers at ``former`` as long as ``moves`` says, and then where they are."""
+class MovingRest(OddRest):
+    """Lists ledgers at ``former`` once, and then where they are."""
 
-    def __init__(self, *partitions: SmallPartition, former: str) -> None:
-        super().__init__(*partitions)
-        self.former = former
-        self.moves = 0
+    former = ""
 
-    def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers:
-        self.moves -= 1
-        if self.moves >= 0:
-            return self.parts[partition].listing(self.former)
-        return super().ledgers(partition, transactions=transactions)
+    def answer(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        bookie = self.state.bookie
+        if path.endswith("/internalStats") and self.former:
+            self.state.bookie, self.former = self.former, ""
+        found = super().answer(method, path, body)
+        self.state.bookie = bookie
+        return found
 
 
 @pytest.mark.parametrize("lost", [True, False], ids=["silent", "empty"])
@@ -36,13 +35,13 @@ def test_they_are_read_where_they_are_now(tmp_path: Path, what: str, lost: bool)
         lambda request, ledger, first, count, size: batch_answer(request, 402, ledger, first),
     )
     part = SmallPartition(Partition(TOPIC, -1), first=5)
-    pulsar = MovingPulsar(part, former="127.0.0.1:1" if lost else empty.address)
+    pulsar = SmallPulsar(part, rest=MovingRest)
     config = pulsar.config(tmp_path, pulsar={"timeout": "2s"})
     pulsar.create_hold(part.partition, HOLD)
     part.write("5a", "5b")
     part.roll(6)
     part.write("6a")
-    pulsar.moves = 1
+    pulsar.rest.former = "127.0.0.1:1" if lost else empty.address  # type: ignore[attr-defined]
     if what == "query":
         assert sorted(pulsar.query(config)) == ["5a", "5b", "6a"]
         return

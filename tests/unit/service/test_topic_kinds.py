@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
 from offloader.service.status import topic_status
 from offloader.subscription import TopicKinds
-from reader.errors import ConfigurationError
-from reader.model import Partition, Topic
+from reader.config import PulsarConfig
+from reader.model import Partition
 from reader.scan import TopicReader
 from tests.unit.turns.small_pulsar import HOLD, NOW_MS, TOPIC, SmallPartition, SmallPulsar
 
@@ -23,12 +22,12 @@ MIGRATED = "was migrated to a scalable topic of Pulsar 5"
 def pulsar() -> SmallPulsar:
     part = SmallPartition(Partition(TOPIC, -1), first=5)
     part.write("a", "b")
-    part.ledgers[6] = []
+    part.seal(6)
     return SmallPulsar(part)
 
 
 def test_a_shadow_is_left_out_without_a_hold(pulsar: SmallPulsar, tmp_path: Path) -> None:
-    pulsar.source = SOURCE
+    pulsar.shadow(SOURCE)
     logged: list[str] = []
     with pulsar.offloader(pulsar.config(tmp_path), logged.append) as offloader:
         for turn in (offloader.observe(TOPIC), offloader.turn(TOPIC, now=True)):
@@ -38,7 +37,7 @@ def test_a_shadow_is_left_out_without_a_hold(pulsar: SmallPulsar, tmp_path: Path
             [note] = turn.observation.notes
             assert SHADOW in note
         offloader.hold(TOPIC, list(pulsar.parts))
-    assert [HOLD in one.cursors for one in pulsar.parts.values()] == [False]
+    assert [HOLD in one.ml.cursors for one in pulsar.parts.values()] == [False]
     assert len(logged) == 1
     assert SHADOW in logged[0]
 
@@ -46,7 +45,7 @@ def test_a_shadow_is_left_out_without_a_hold(pulsar: SmallPulsar, tmp_path: Path
 def test_status_names_a_shadow_and_misses_no_subscription(
     pulsar: SmallPulsar, tmp_path: Path
 ) -> None:
-    pulsar.source = SOURCE
+    pulsar.shadow(SOURCE)
     with pulsar.clients(pulsar.config(tmp_path)) as clients:
         found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})
     assert not found.errors
@@ -54,14 +53,15 @@ def test_status_names_a_shadow_and_misses_no_subscription(
 
 
 def test_a_shadow_that_was_named_is_offloaded(pulsar: SmallPulsar) -> None:
-    pulsar.source = SOURCE
+    pulsar.shadow(SOURCE)
     logged: list[str] = []
     now = [0.0]
-    kinds = TopicKinds(pulsar, [TOPIC], monotonic=lambda: now[0], log=logged.append)
-    listed = {one.partition: one.listing("b:1") for one in pulsar.parts.values()}
+    admin = pulsar.admin_client(PulsarConfig())
+    kinds = TopicKinds(admin, [TOPIC], monotonic=lambda: now[0], log=logged.append)
+    listed = {one: admin.ledgers(one) for one in pulsar.parts}
     assert kinds.left_out(TOPIC) is None
     assert [SHADOW in one for one in kinds.notes(TOPIC, listed)] == [True]
-    pulsar.source = None
+    pulsar.shadow(None)
     assert kinds.notes(TOPIC, listed)  # for an hour
     now[0] = 3600.0
     assert not kinds.notes(TOPIC, listed)
@@ -72,7 +72,7 @@ def test_what_a_migrated_topic_had_is_offloaded_and_all_say_what_became_of_it(
     pulsar: SmallPulsar, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     [part] = pulsar.parts.values()
-    part.terminated = pulsar.migrated = True
+    part.ml.terminated = pulsar.topic.migrated = True
     config, logged = pulsar.config(tmp_path), list[str]()
     with pulsar.offloader(config, logged.append) as offloader:
         turn = offloader.turn(TOPIC, now=True)
@@ -96,12 +96,9 @@ def test_what_a_migrated_topic_had_is_offloaded_and_all_say_what_became_of_it(
 def test_a_role_that_may_not_ask_is_told_and_offloads(pulsar: SmallPulsar, tmp_path: Path) -> None:
     """Pulsar's own authorization lets consumers ask; that of others may not."""
 
-    def refused(topic: Topic) -> NoReturn:
-        raise ConfigurationError(f"no permission for the kind of {topic}")
-
-    pulsar.shadow_source = pulsar.is_migrated = refused  # type: ignore[method-assign]
+    pulsar.rest.refused = {"properties", "scalable"}
     [part] = pulsar.parts.values()
-    part.terminated = True
+    part.ml.terminated = True
     config, logged = pulsar.config(tmp_path), list[str]()
     with pulsar.offloader(config, logged.append) as offloader:
         assert offloader.turn(TOPIC, now=True).committed is not None
@@ -127,10 +124,18 @@ def test_a_topic_that_is_not_terminated_is_not_asked_about(
     config = pulsar.config(tmp_path)
     pulsar.offload(config)
     pulsar.query(config)
-    assert "is_migrated" not in pulsar.asked
+    assert "scalable" not in pulsar.rest.asked
 
 
 def test_a_terminated_topic_is_read_to_its_end(pulsar: SmallPulsar, tmp_path: Path) -> None:
     [part] = pulsar.parts.values()
-    part.terminated = True
-    assert sorted(pulsar.query(pulsar.config(tmp_path))) == ["a", "b"]
+    part.ml.terminated = True
+    config = pulsar.config(tmp_path)
+    assert sorted(pulsar.query(config)) == ["a", "b"]
+    with pulsar.offloader(config) as offloader:
+        assert offloader.turn(TOPIC, now=True).committed is not None
+        for _ in range(2):
+            turn = offloader.turn(TOPIC, now=True)
+            assert (turn.committed, turn.more) == (None, False)
+            assert turn.observation.backlog.oldest is None
+    assert sorted(pulsar.query(config)) == ["a", "b"]

@@ -38,7 +38,7 @@ def test_a_stream_passes_each_warning_on(tmp_path: Path) -> None:
     """Warnings of losses are given once; this one comes again as long as it is true."""
     part = SmallPartition(Partition(TOPIC, -1), first=5)
     pulsar = SmallPulsar(part)
-    pulsar.migrated = part.terminated = True
+    pulsar.topic.migrated = part.ml.terminated = True
     nowhere = {"service_url": "pulsar://127.0.0.1:1", "timeout": "1s"}
     now, warned = [0.0], list[float]()
     options = StreamOptions.of({"topic": TOPIC.local_name})
@@ -64,7 +64,7 @@ def test_following_warns_once(
 ) -> None:
     part = SmallPartition(Partition(TOPIC, -1), first=5)
     pulsar = SmallPulsar(part)
-    pulsar.migrated, part.terminated = True, terminated
+    pulsar.topic.migrated, part.ml.terminated = True, terminated
     nowhere = {"service_url": "pulsar://127.0.0.1:1", "timeout": "1s"}
     now, turns = [0.0], iter([0.0, 6.0, 12.0])
 

@@ -6,10 +6,7 @@ import os
 import subprocess
 import sys
 
-from testbed.process import wait_for
 from testbed.usage import (
-    PeakMemory,
-    bytes_read,
     command_name,
     cpu_seconds,
     descendants,
@@ -20,7 +17,7 @@ from testbed.usage import (
 
 _GRANDCHILD = (
     "import subprocess, sys\n"
-    "work = 'x = bytearray(200 << 20)\\nfor i in range(10**7): pass\\ninput()'\n"
+    "work = 'for i in range(10**7): pass\\ninput()'\n"
     "subprocess.run([sys.executable, '-c', work])\n"
     "sys.stdout.write('done\\n'); sys.stdout.flush(); sys.stdin.read()\n"
 )
@@ -32,17 +29,13 @@ def test_a_child_that_has_ended_still_counts() -> None:
     assert child.stdin is not None
     assert child.stdout is not None
     before = cpu_seconds()
-    with PeakMemory(os.getpid(), "bytearray") as memory:
-        wait_for("a look at its memory", lambda: memory.bytes > 200 << 20)
-        child.stdin.write(b"\n")
-        child.stdin.flush()
-        child.stdout.readline()
+    child.stdin.write(b"\n")
+    child.stdin.flush()
+    child.stdout.readline()
     assert child.pid in descendants(os.getpid())
-    assert bytes_read(child.pid) > 0
     with_child = cpu_seconds(child.pid) - before
     child.communicate()
     assert with_child > 0.1
-    assert memory.bytes > 200 << 20
     assert child.pid not in descendants(os.getpid())
 
 

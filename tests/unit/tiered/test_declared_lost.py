@@ -149,7 +149,7 @@ def test_the_first_and_the_last_ledger(damaged: World, ledger: int) -> None:
 
 def test_a_ledger_without_metadata(damaged: World) -> None:
     """BookKeeper has forgotten it, and Pulsar still lists it."""
-    damaged.bare = {11}
+    damaged.forget(11)
     with pytest.raises(PulsarLakeError, match="11"):
         damaged.offloader().turn(damaged.topic, now=True)
     declare(damaged, 11)
@@ -209,11 +209,11 @@ def test_metadata_that_the_broker_could_not_read(damaged: World) -> None:
     """It leaves out what its metadata store does not give it in time."""
     declare(damaged, 11)
     turn = damaged.offloader().turn
-    damaged.bare = {10, 11, 12, 13}
+    damaged.forget(10, 11, 12, 13)
     object.__setattr__(damaged.config.pulsar, "lost_ledgers", [10, 11, 12])
     with pytest.raises(UnavailableError, match="no metadata of any ledger"):
         turn(damaged.topic, now=True)
-    damaged.bare = set()
+    damaged.forget()
     object.__setattr__(damaged.config.pulsar, "lost_ledgers", [11])
     turn(damaged.topic, now=True)
     assert values(damaged, cold=True) == ALL
@@ -223,9 +223,9 @@ def test_metadata_that_are_there_again(damaged: World) -> None:
     """They were missing when the query was planned."""
     declare(damaged, 11)
     allow(damaged)
-    damaged.bare = {11}
+    damaged.forget(11)
     rows = damaged.pinned()
-    damaged.bare = set()
+    damaged.forget()
     assert [error for *_, error in rows() if error] == [
         error for *_, error in damaged.hot() if error
     ]
@@ -290,7 +290,15 @@ def test_a_striped_ledger_of_which_one_bookie_knows_nothing(
             "state=CLOSED, length=1, lastEntryId=9, digestType=CRC32C, password=OMITTED, "
             f"ensembles={{0=[{gone.address}, {there.address}]}}, customMetadata={{}}}}"
         )
-        monkeypatch.setattr(world, "metadata", lambda ledger: metadata)
+        real = world.rest.answer
+
+        def striped(method: str, path: str, body: object) -> tuple[int, object]:
+            status, found = real(method, path, body)
+            if path.endswith("/internalStats"):
+                found["ledgers"][0]["metadata"] = metadata
+            return status, found
+
+        monkeypatch.setattr(world.rest, "answer", striped)
         world.seal(*[PLAIN] * 10)
         declare(world, 10)
         entries = StoredEntries(world.clients, world.partition)
@@ -330,15 +338,16 @@ def test_a_ledger_that_is_moved_while_it_is_read(
     declare(damaged, 11)
     allow(damaged)
     rows = damaged.pinned()
-    listed, asked = damaged.stats, []
+    answer, listed = damaged.rest.answer, []
 
-    def moving() -> dict[str, object]:
-        asked.append(1)
-        if len(asked) == 2:
-            damaged.move(11)
-        return listed()
+    def moving(method: str, path: str, body: object) -> tuple[int, object]:
+        if path.endswith("/internalStats"):
+            listed.append(path)
+            if len(listed) == 2:
+                damaged.move(11)
+        return answer(method, path, body)
 
-    monkeypatch.setattr(damaged, "stats", moving)
+    monkeypatch.setattr(damaged.rest, "answer", moving)
     with pytest.raises(PulsarLakeError, match=r"while it was read: ledger 11 .*stored elsewhere"):
         rows()
     monkeypatch.undo()
@@ -364,7 +373,7 @@ def test_no_broker_is_asked_for_it(damaged: World) -> None:
     assert [n for ids, _ in found for n in ids] == [0, 1, 2]
     assert [ids[i] for ids, lost in found for i in lost] == [1]
     # It hides nothing, so what was aborted has to be asked for.
-    damaged.aborted = True
-    damaged.transactions = {"state": "Ready", "maxReadPosition": "12:2", "ongoingTxnSize": 0}
+    damaged.state.transactions = True
+    damaged.ml.aborted = {2}
     assert set(entries.aborted(11, [(1, 2)])) == {(1, 2)}
     assert not entries.aborted(12, [(1, 2)])

@@ -1,5 +1,6 @@
 """Whole turns and queries over a Pulsar in this process, without Spark.
 
-pulsar_world  a Pulsar of one topic over HTTP and a socket, with entries as bookies have them
-small_pulsar  a Pulsar of one topic, with the offloader and queries around it
+served        the simulated Pulsar, served to the product's own clients
+pulsar_world  one topic of it, with entries as bookies have them, and a clock that tests move
+small_pulsar  one topic of it, with partitions and ledger ids that tests choose
 """

@@ -1,39 +1,31 @@
-"""A Pulsar of one topic in this process: an admin REST, and a bookie.
+"""A Pulsar of one topic in this process, around real turns and real queries.
 
-Around the real turn, commit, hold, planner and readers, without Spark: packs are converted in the
-turn's thread. Its clock stands still until a test moves it.
+The turn, commit, hold, planner and readers are the product's, without Spark: packs are converted in
+the turn's thread. Its clock stands still until a test moves it.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from offloader.config import load_config
-from offloader.convert import Conversion, ConversionJobs
-from offloader.convert.conversion import ConversionOutcome
-from offloader.convert.pack_task import run_packs
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
-from reader.closing import Closing
-from reader.config import PulsarConfig
 from reader.model import Partition, Position, Topic
 from reader.plan import make_plan, take_snapshot
 from reader.plan.reads import SplitsRead
-from reader.pulsar.admin import AdminClient
-from reader.pulsar.http import AdminHttp
 from reader.sources import RowFormat, read_rows
 from reader.table import TopicTable
-from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer, stored
+from testbed.simulation import Ledger
+from tests.support.conversions import no_spark
 from tests.unit.decode.entries import entry
 from tests.unit.tiered.written_objects import jcloud_objects
+from tests.unit.turns.served import ServedPulsar, in_thread_jobs
 
 __all__ = [
     "HOUR",
@@ -80,30 +72,20 @@ def at_seconds(time_ms: int) -> Any:
     return pytest.approx(time_ms / 1000, abs=0.001)
 
 
-class World(Closing):
-    """``ledgers``: the entries of each; ``closed``: when, ms, of those that are; ``now``: the
-    broker's clock, ms; ``transactions``: what the broker says of them, None: there are none.
-    ``aborted``: whether those that are decided were. ``read``: the ledger of each bookie's answer.
+class World(ServedPulsar):
+    """``now``: the brokers' clock, ms; ``skew``: how far the offloader's is ahead of it, ms;
+    ``ml``: the topic's managed ledger; ``moves``: where the hold was moved to.
     """
 
     def __init__(self, directory: Path, **offload: Any) -> None:
-        self.ledgers: dict[int, list[bytes]] = {10: []}
-        self.closed: dict[int, int] = {}
-        self.now = START
+        super().__init__(START)
+        self.topic = Topic("public", "default", "orders")
+        self.partition = Partition(self.topic, -1)
+        self.make_topic(10, "2026-01-01T00:00:00Z")
         self.skew = 0
-        self.created = "2026-01-01T00:00:00Z"
-        self.transactions: dict[str, Any] | None = None
-        self.aborted = False
-        self.cursors: dict[str, Position] = {}
-        self.properties: dict[str, Any] = {}
         self.moves: list[Position] = []
-        self.read: list[int] = []
-        self.silent: set[int] = set()  # ledgers that no bookie can read
-        self.missing: set[tuple[int, int]] = set()  # entries that no bookie has
-        self.bare: set[int] = set()  # ledgers of which BookKeeper has no metadata
-        self.moved: set[int] = set()  # ledgers that Pulsar's tiered storage has
+        self.rest.moving = lambda ml, to: self.moves.append(Position(*to))
         self.tiered = directory / "tiered"
-        self.bookie = FakeBookie(self._one, self._many)
         self.config = load_config(
             {
                 "pulsar": {"admin_url": "http://pulsar.example", "cluster": "c"},
@@ -113,51 +95,87 @@ class World(Closing):
                 "query": {"cache_dir": str(directory / "cache"), "tail_entries": 0},
             }
         )
-        self.topic = Topic("public", "default", "orders")
-        self.partition = Partition(self.topic, -1)
-        self.admin = AdminClient(self.config.pulsar, http=_WorldHttp(self.config.pulsar, self))
+        self.admin = self.admin_client(self.config.pulsar)
         self.clients = Clients(self.config, admin=self.admin)
         self.said: list[str] = []
 
     def close(self) -> None:
         self.clients.close()
         self.admin.close()
-        self.bookie.close()
+        super().close()
+
+    @property
+    def now(self) -> int:
+        return self.clock.now_ms
+
+    @now.setter
+    def now(self, ms: int) -> None:
+        self.clock.now_ms = ms
 
     # -- what happens to the topic -----------------------------------------------------------------
 
+    def make_topic(self, first: int, created: str) -> None:
+        """Make the topic, or make it again; ``first``: the id of its first ledger."""
+        self.state.next_ledger = first
+        self.ml = self.state.make_topic(self.topic.full_name, 0).parts[-1]
+        self.ml.created = created
+
+    def write(self, *entries: bytes) -> None:
+        """Write to the open ledger."""
+        self.store(self.ml, *entries)
+
     def seal(self, *entries: bytes) -> int:
         """Write to the open ledger, and close it; the id of the next one."""
-        last = max(self.ledgers)
-        self.ledgers[last] += entries
-        self.closed[last] = self.now
-        self.ledgers[last + 1] = []
-        return last + 1
+        self.write(*entries)
+        last = self.ml.listing[-1]
+        last.closed_ms = self.now
+        self.ml.ledgers.append(Ledger(last.id + 1))
+        return last.id + 1
+
+    @property
+    def opened(self) -> int:
+        """The id of the open ledger."""
+        return self.ml.listing[-1].id
+
+    def ledger(self, number: int) -> Ledger:
+        """A ledger that Pulsar has, by its id."""
+        found = self.ml.get(number)
+        assert found is not None
+        return found
+
+    def delete(self, *ledgers: int) -> None:
+        """Pulsar deletes ledgers."""
+        for one in ledgers:
+            self.ledger(one).deleted = True
+
+    def forget(self, *ledgers: int) -> None:
+        """BookKeeper has no metadata of these ledgers, and of no others."""
+        for one in self.ml.ledgers:
+            one.forgotten = one.id in ledgers
 
     def move(self, *ledgers: int) -> None:
         """Pulsar offloads closed ledgers; BookKeeper's copies are deleted."""
         self.tiered.mkdir(exist_ok=True)
         for one in ledgers:
-            index, data = jcloud_objects(self.ledgers[one])
+            index, data = jcloud_objects([entry.data for entry in self.ledger(one).entries])
             for name, content in (("", data), ("-index", index)):
                 (self.tiered / f"{_UUID}-ledger-{one}{name}").write_bytes(content)
-            self.moved.add(one)
+            self.ledger(one).offload = _UUID
 
     @property
     def held(self) -> Position:
         """The next entry that the hold needs."""
-        return self.cursors[self.config.offload.subscription]
+        return Position(*self.ml.cursors[self.config.offload.subscription])
 
     def offloader(self) -> TopicOffloader:
         """A new process; its clock is ``skew`` ms ahead of the broker's."""
-        jobs: ConversionJobs[Any] = ConversionJobs(lambda: None, partial(_convert, self.clients))
         return TopicOffloader(
             self.clients,
             self.config.offload,
-            _no_spark,
+            no_spark,
             clock_ms=lambda: self.now + self.skew,
             say=self.said.append,
-            jobs=jobs,
+            jobs=in_thread_jobs(self.clients),
         )
 
     # -- what is seen of it ------------------------------------------------------------------------
@@ -189,124 +207,6 @@ class World(Closing):
             for row in batch.to_pylist()
         )
 
-    # -- Pulsar's side -----------------------------------------------------------------------------
-
-    def _one(self, request: int, ledger: int, number: int) -> bytes:
-        entries = None if ledger in self.moved else self.ledgers.get(ledger)
-        if ledger in self.silent:
-            return answer(request, 101, ledger, number)
-        if entries is None or number >= len(entries) or (ledger, number) in self.missing:
-            return answer(request, 402 if entries is None else 403, ledger, number)
-        self.read.append(ledger)
-        return answer(request, 0, ledger, number, stored(ledger, number, entries[number]))
-
-    def _many(self, request: int, ledger: int, first: int, count: int, size: int) -> bytes:
-        entries = None if ledger in self.moved else self.ledgers.get(ledger)
-        if ledger in self.silent:
-            return batch_answer(request, 101, ledger, first)
-        if entries is None or first >= len(entries) or (ledger, first) in self.missing:
-            return batch_answer(request, 402 if entries is None else 403, ledger, first)
-        self.read.append(ledger)
-        found: list[bytes] = []
-        for number in range(first, min(first + count, len(entries))):
-            if (ledger, number) in self.missing:
-                break
-            one = stored(ledger, number, entries[number])
-            if found and sum(map(len, found)) + len(one) > size:
-                break
-            found.append(one)
-        return batch_answer(request, 0, ledger, first, found)
-
-    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        """What the admin REST answers: status and body."""
-        name = path.rsplit("/", 1)[1]
-        found: dict[str, Any] = {
-            "internalStats": self.stats(),
-            "internal-info": {
-                "creationDate": self.created,
-                # Of the open ledger, as Pulsar does: the time of the question.
-                "ledgers": [
-                    {"ledgerId": one, "timestamp": self.closed.get(one, self.now)}
-                    | ({"offloadedContextUuid": _UUID} if one in self.moved else {})
-                    for one in sorted(self.ledgers)
-                ],
-            },
-            "stats": {
-                "subscriptions": {
-                    one: {"subscriptionProperties": self.properties.get(one, {})}
-                    for one in self.cursors
-                }
-            },
-            "partitions": {"partitions": 0},
-            "schemas": {"getSchemaResponses": []},
-            "subscriptions": list(self.cursors),
-            "backlogQuotaMap": {},
-            "messageTTL": None,
-            "subscriptionExpirationTime": None,
-            "runtime": {},
-            "clusters": ["c"],
-        }
-        if name in found:
-            return 200, found[name]
-        if "transactionInBufferStats" in path:
-            return 200, {"aborted": self.aborted}
-        if "transactionBufferStats" in path:
-            off = {"reason": "transactionCoordinatorEnabled is off"}
-            return (503, off) if self.transactions is None else (200, self.transactions)
-        if "/subscription/" in path:
-            return self._subscription(method, path.split("/subscription/")[1], body)
-        return 404, {"reason": path}
-
-    def _subscription(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        name, _, what = path.partition("/")
-        if what == "properties":
-            if method == "PUT":
-                self.properties[name] = body
-                return 204, None
-            return 200, self.properties.get(name, {})
-        if what == "resetcursor":
-            self.cursors[name] = Position(body["ledgerId"], body["entryId"])
-            self.moves.append(self.cursors[name])
-            return 204, None
-        if name in self.cursors:
-            return 409, {"reason": "it exists"}
-        self.cursors[name] = Position(min(self.ledgers), 0)
-        return 204, None
-
-    def stats(self) -> dict[str, Any]:
-        """``internalStats``."""
-        ids = sorted(self.ledgers)
-        end = next((one for one in reversed(ids) if self.ledgers[one]), ids[-1])
-        return {
-            "state": "LedgerOpened",
-            "lastConfirmedEntry": f"{end}:{len(self.ledgers[end]) - 1}",
-            "currentLedgerSize": 10,
-            "cursors": {
-                name: {"markDeletePosition": f"{at.ledger}:{at.entry - 1}"}
-                for name, at in self.cursors.items()
-            },
-            "ledgers": [
-                {
-                    "ledgerId": one,
-                    "entries": len(self.ledgers[one]) if one in self.closed else 0,
-                    "size": sum(map(len, self.ledgers[one])),
-                    "offloaded": one in self.moved,
-                    "metadata": None if one in self.bare | self.moved else self.metadata(one),
-                }
-                for one in ids
-            ],
-        }
-
-    def metadata(self, ledger: int) -> str:
-        """As ``internalStats`` prints it."""
-        end = f"length=1, lastEntryId={len(self.ledgers[ledger]) - 1}, "
-        closed = ledger in self.closed
-        return (
-            "LedgerMetadata{formatVersion=3, ensembleSize=1, writeQuorumSize=1, ackQuorumSize=1, "
-            f"state={'CLOSED' if closed else 'OPEN'}, {end if closed else ''}digestType=CRC32C, "
-            f"password=OMITTED, ensembles={{0=[{self.bookie.address}]}}, customMetadata={{}}}}"
-        )
-
 
 _UUID = "4a1e9e0e-0000-0000-0000-000000000001"
 _COLUMNS = ("__ledgerId", "__entryId", "value", "__error")
@@ -314,35 +214,3 @@ _COLUMNS = ("__ledgerId", "__entryId", "value", "__error")
 
 def _rows(found: Any) -> list[Row]:
     return sorted(tuple(row[name] for name in _COLUMNS) for row in found)
-
-
-def _no_spark() -> Any:
-    raise AssertionError("packs are converted here")
-
-
-def _convert(
-    clients: Clients, context: None, conversions: Sequence[Conversion], *, pool: str
-) -> list[ConversionOutcome]:
-    outcomes: list[ConversionOutcome] = []
-    for conversion in conversions:
-        conversion.begun()
-        packs = [(conversion.spec, pack) for pack in conversion.packs]
-        # On a busy machine a turn would give up packs, and commit nothing. Tests of slow packs have
-        # a negative patience.
-        patience = 100 * conversion.patience
-        outcomes.append(tuple(run_packs(packs, patience=patience, clients=clients)))
-    return outcomes
-
-
-class _WorldHttp(AdminHttp):
-    """Requests that the world answers in the thread that sends them, without a socket."""
-
-    def __init__(self, config: PulsarConfig, world: World) -> None:
-        super().__init__(config)
-        self._world = world
-
-    def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
-        asked = json.loads(json.dumps(kwargs.get("json")))
-        status, found = self._world.answer(method, path, asked)
-        body = b"" if status == 204 else json.dumps(found).encode()
-        return httpx.Response(status, content=body, request=httpx.Request(method, self.url + path))

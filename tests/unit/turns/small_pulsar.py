@@ -3,247 +3,170 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
 from offloader.config import Config, load_config
-from offloader.convert import Conversion, ConversionJobs
-from offloader.convert.conversion import ConversionOutcome
-from offloader.convert.pack_task import try_pack
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
-from reader.errors import NotFoundError
-from reader.model import LedgerMetadata, Partition, Position, SchemaInfo, Topic
+from reader.config import PulsarConfig
+from reader.model import Partition, Topic
 from reader.plan.plan import plan_snapshot
 from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
-from reader.pulsar import AdminClient, LedgerInfo, PartitionLedgers
+from reader.pulsar import PartitionLedgers
 from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
 from reader.table import TopicTable
-from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer, stored
+from testbed.simulation import AdminRest, Clock, ClusterState, Ledger, ManagedLedger
+from tests.support.conversions import no_spark
 from tests.unit.decode.entries import metadata
+from tests.unit.turns.served import ServedPulsar, in_thread_jobs
 
-__all__ = ["HOLD", "NOW_MS", "TOPIC", "SmallPartition", "SmallPulsar"]
+__all__ = ["HOLD", "NOW_MS", "TOPIC", "OddRest", "SmallPartition", "SmallPulsar"]
 
 TOPIC = Topic("public", "default", "orders")
 HOLD = "pulsar-lake"
 NOW_MS = time.time_ns() // 1_000_000  # files have the time at which they are written
+_SHADOW_SOURCE = "PULSAR.SHADOW_SOURCE"
+_UNLOADED = 1_000  # the first id that an unload gives
 
 
 class SmallPartition:
-    """Ledgers, by id; the last one is open. ``added``: entries since it was loaded."""
+    """A managed ledger whose ledgers have the ids that a test chooses; the last one is open."""
 
     def __init__(
         self, partition: Partition, first: int, created_at: str = "2026-01-01T00:00:00.000Z"
     ) -> None:
         self.partition = partition
-        self.created_at = created_at
-        self.ledgers: dict[int, list[bytes]] = {first: []}
-        self.cursors: dict[str, Position] = {}
-        self.properties: dict[str, dict[str, str]] = {}
-        self.added = 0
-        self.opened_at = 0
-        self.recovering = False
-        self.terminated = False
+        opened = Ledger(first, opened_ms=0)
+        self.ml = ManagedLedger(partition.full_name, partition.index, created_at, [opened])
+
+    @property
+    def ledgers(self) -> list[int]:
+        """The ids of the ledgers that Pulsar has."""
+        return [one.id for one in self.ml.listing]
 
     def write(self, *texts: str) -> None:
         head = metadata(publish_time=NOW_MS)
-        entries = [len(head).to_bytes(4, "big") + head + text.encode() for text in texts]
-        self.ledgers[max(self.ledgers)] += entries
-        self.added += len(texts)
+        state = ClusterState(Clock(NOW_MS), broker_times=False, transactions=False)
+        for text in texts:
+            state.keep(self.ml, len(head).to_bytes(4, "big") + head + text.encode())
+
+    def seal(self, following: int) -> None:
+        """Seal the open ledger; Pulsar then opens ``following``."""
+        last = self.ml.listing[-1]
+        last.closed_ms = NOW_MS
+        self.ml.ledgers.append(Ledger(following, opened_ms=last.opened_ms))
 
     def roll(self, following: int) -> None:
-        """Seal the open ledger; Pulsar then opens ``following``."""
-        self.ledgers[following] = []
+        """Seal the open ledger, and trim."""
+        self.seal(following)
         self.trim()
 
     def replace_empty(self, following: int) -> None:
         """The first write to the open ledger failed: another takes its place, without a load."""
-        assert not self.ledgers.pop(max(self.ledgers))
-        self.ledgers[following] = []
+        last = self.ml.listing[-1]
+        assert not last.entries
+        last.deleted = True
+        self.ml.ledgers.append(Ledger(following, opened_ms=last.opened_ms))
+
+    def delete(self, *ledgers: int) -> None:
+        """Pulsar deletes ledgers."""
+        for one in self.ml.ledgers:
+            one.deleted = one.deleted or one.id in ledgers
 
     def reload(self, following: int) -> None:
         """Unload and load: an empty ledger is deleted, and counting begins anew."""
-        if not self.ledgers[max(self.ledgers)]:
-            del self.ledgers[max(self.ledgers)]
-        self.added = 0
-        self.opened_at = NOW_MS
+        last = self.ml.listing[-1]
+        self.ml.added = 0
         self.roll(following)
+        last.deleted = last.deleted or not last.entries
+        self.ml.listing[-1].opened_ms = NOW_MS
 
     def trim(self) -> None:
         """Delete sealed ledgers that no subscription needs."""
-        *closed, last = sorted(self.ledgers)
-        for ledger in closed:
-            end = Position(ledger, len(self.ledgers[ledger]))
-            if any(one < end for one in self.cursors.values()):
-                return
-            del self.ledgers[ledger]
-        for name, at in self.cursors.items():
-            if at.ledger not in self.ledgers:
-                self.cursors[name] = Position(min(self.ledgers), 0)
-        assert last in self.ledgers
-
-    def listing(self, bookie: str) -> PartitionLedgers:
-        ids = sorted(self.ledgers)
-        filled = [one for one in ids if self.ledgers[one]]
-        last = filled[-1] if filled else ids[-1]
-        end = Position(last, len(self.ledgers[last]) - 1)
-        return PartitionLedgers(
-            partition=self.partition,
-            ledgers=tuple(self._info(one, one == ids[-1], bookie) for one in ids),
-            last_confirmed=end,
-            max_read=Position(-1, -1) if self.recovering else end,
-            terminated=self.terminated,
-            created_at=self.created_at,
-            open_bytes=0,
-            opened_at=self.opened_at,
-            cursors=dict(self.cursors),
-            recovering=self.recovering,
-            added=self.added,
-            kept=sum(map(len, self.ledgers.values())),
-        )
-
-    def _info(self, ledger: int, is_open: bool, bookie: str) -> LedgerInfo:
-        count = len(self.ledgers[ledger])
-        return LedgerInfo(
-            ledger_id=ledger,
-            entries=0 if is_open else count,
-            bytes=0 if is_open else 100 * count,
-            metadata=LedgerMetadata(
-                ledger,
-                "OPEN" if is_open else "CLOSED",
-                1,
-                1,
-                1,
-                -1 if is_open else count - 1,
-                "CRC32C",
-                ((0, (bookie,)),),
-            ),
-            offloaded=False,
-            closed_at=None if is_open else NOW_MS,
-        )
+        for one in self.ml.listing[:-1]:
+            if all(at >= (one.id, len(one.entries)) for at in self.ml.cursors.values()):
+                one.deleted = True
+        self.ml.cursors = {name: self.ml.normal(at) for name, at in self.ml.cursors.items()}
 
 
-class SmallPulsar:
-    """An admin REST and a bookie; ``asked`` are the admin's requests by name.
+class OddRest(AdminRest):
+    """An admin REST with odd answers.
 
-    ``in_between``: what happens, once, before the next answer about subscriptions. ``changing``:
-    how often from now on another client's change of a subscription is faster than a note.
-    ``source``: of which the topic is a shadow; ``migrated``: whether it became a scalable topic.
+    ``asked``: the last word of each request. ``in_between``: what happens, once, before the next
+    answer about subscriptions. ``changing``: how often from now on another client's change of a
+    subscription is faster than a note. ``refused``: last words that need another role.
     """
 
-    def __init__(self, *partitions: SmallPartition) -> None:
-        self.parts = {one.partition: one for one in partitions}
+    def __init__(self, state: ClusterState) -> None:
+        super().__init__(state)
         self.asked: list[str] = []
         self.in_between: Callable[[], object] | None = None
         self.changing = 0
-        self.source: str | None = None
-        self.migrated = False
-        self._bookie = FakeBookie(self._one, self._many)
+        self.refused: set[str] = set()
 
-    # -- the admin -----------------------------------------------------------------------------
-
-    def require_consume(self, topic: Topic) -> None:
-        self.asked.append("require_consume")
-
-    def partitions(self, topic: Topic, *, known: object = ()) -> list[Partition]:
-        if not self.parts:
-            raise NotFoundError(f"topic {topic} does not exist")
-        return list(self.parts)
-
-    def ledgers(self, partition: Partition, *, transactions: bool = True) -> PartitionLedgers:
-        self.asked.append("ledgers")
-        return self.parts[partition].listing(self._bookie.address)
-
-    def schemas(self, topic: Topic) -> tuple[SchemaInfo, ...]:
-        return ()
-
-    def cluster(self) -> str:
-        return "small"
-
-    def shadow_source(self, topic: Topic) -> str | None:
-        return self.source
-
-    def is_migrated(self, topic: Topic) -> bool:
-        self.asked.append("is_migrated")
-        return self.migrated
-
-    def message_ttl(self, topic: Topic) -> None:
-        return None
-
-    def subscription_expiry(self, topic: Topic) -> None:
-        return None
-
-    def backlog_quotas(self, topic: Topic) -> Mapping[str, Mapping[str, Any]]:
-        return {}
-
-    def create_hold(self, partition: Partition, name: str) -> bool:
-        part = self.parts[partition]
-        made = name not in part.cursors
-        part.cursors.setdefault(name, Position(min(part.ledgers), 0))
-        return made
-
-    def hold_properties(self, partition: Partition, name: str) -> dict[str, str]:
-        self._happens()
-        return dict(self.parts[partition].properties.get(name, {}))
-
-    def subscription_properties(self, partition: Partition) -> dict[str, dict[str, str]]:
-        self.asked.append("subscription_properties")
-        self._happens()
-        part = self.parts[partition]
-        return {name: self.hold_properties(partition, name) for name in part.cursors}
-
-    def _happens(self) -> None:
-        happens, self.in_between = self.in_between, None
-        if happens is not None:
-            happens()
-
-    def note_hold(self, partition: Partition, name: str, properties: Mapping[str, str]) -> bool:
-        if self.changing:
+    def answer(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        name = "scalable" if "/scalable/" in path else path.rpartition("/")[2]
+        self.asked.append(name)
+        is_noted = name == "properties" and "/subscription/" in path
+        if name == "stats" or (method == "GET" and is_noted):
+            happens, self.in_between = self.in_between, None
+            if happens is not None:
+                happens()
+        if name in self.refused and not is_noted:
+            return 403, {"reason": "no permission"}
+        if method == "PUT" and is_noted and self.changing:
             self.changing -= 1
-            noted = self.parts[partition].properties.setdefault(name, {})
-            noted["theirs"] = f"{self.changing} to come"
-            return False
-        self.parts[partition].properties[name] = dict(properties)
-        return True
+            for ml in self.state.topics[TOPIC.full_name].parts.values():
+                ml.properties.setdefault(HOLD, {})["theirs"] = f"{self.changing} to come"
+            return 500, {"reason": "BadVersionException"}
+        found = super().answer(method, path, body)
+        if name == "resetcursor":
+            for ml in self.state.topics[TOPIC.full_name].parts.values():
+                self.state.trim(ml)
+        return found
 
-    def move_hold(self, partition: Partition, name: str, position: Position) -> bool:
-        part = self.parts[partition]
-        part.cursors[name] = position
-        part.trim()
-        return True
 
-    def delete_hold(self, partition: Partition, name: str = HOLD) -> None:
-        part = self.parts[partition]
-        part.cursors.pop(name, None)
-        part.properties.pop(name, None)
-        part.trim()
+class SmallPulsar(ServedPulsar):
+    """A cluster with the topic, whose partitions a test makes."""
 
-    def unload(self, partition: Partition) -> None:
-        self.parts[partition].reload(max(max(one.ledgers) for one in self.parts.values()) + 1)
+    rest: OddRest
 
-    # -- the bookie ----------------------------------------------------------------------------
+    def __init__(self, *partitions: SmallPartition, rest: type[OddRest] = OddRest) -> None:
+        super().__init__(NOW_MS, rest)
+        self.state.next_ledger = _UNLOADED
+        self.parts: dict[Partition, SmallPartition] = {}
+        self.topic = self.state.make_topic(TOPIC.full_name, 0)
+        self.topic.parts.clear()
+        for one in partitions:
+            self.add(one)
 
-    def _entries(self, ledger: int) -> list[bytes] | None:
-        return next((p.ledgers[ledger] for p in self.parts.values() if ledger in p.ledgers), None)
+    def add(self, part: SmallPartition) -> None:
+        """Add a partition, or put it in the place of the partition of its index."""
+        self.parts[part.partition] = part
+        self.topic.parts[part.partition.index] = part.ml
+        self.topic.count = sum(index >= 0 for index in self.topic.parts)
 
-    def _one(self, request: int, ledger: int, entry: int) -> bytes:
-        found = self._entries(ledger)
-        if found is None or entry >= len(found):
-            return answer(request, 402 if found is None else 403, ledger, entry)
-        return answer(request, 0, ledger, entry, stored(ledger, entry, found[entry]))
+    def listing(self, part: SmallPartition) -> PartitionLedgers:
+        """What the product sees of a partition."""
+        return self.admin_client(PulsarConfig()).ledgers(part.partition)
 
-    def _many(self, request: int, ledger: int, first: int, count: int, size: int) -> bytes:
-        found = self._entries(ledger)
-        if found is None or first >= len(found):
-            return batch_answer(request, 402 if found is None else 403, ledger, first)
-        bodies = [stored(ledger, n, one) for n, one in enumerate(found)][first : first + count]
-        return batch_answer(request, 0, ledger, first, bodies)
+    def create_hold(self, partition: Partition, name: str = HOLD) -> None:
+        ml = self.parts[partition].ml
+        ml.cursors.setdefault(name, (ml.listing[0].id, 0))
+
+    def delete_hold(self, partition: Partition) -> None:
+        self.state.delete_hold(self.parts[partition].ml)
+
+    def shadow(self, source: str | None) -> None:
+        """Make the topic a shadow of another one, or of none."""
+        self.topic.properties = {_SHADOW_SOURCE: source} if source else {}
 
     # -- around it -----------------------------------------------------------------------------
 
@@ -256,7 +179,7 @@ class SmallPulsar:
 
     @contextmanager
     def clients(self, config: Config) -> Iterator[Clients]:
-        with Clients(config, admin=cast(AdminClient, self)) as clients:
+        with Clients(config, admin=self.admin_client(config.pulsar)) as clients:
             yield clients
 
     @contextmanager
@@ -265,14 +188,8 @@ class SmallPulsar:
     ) -> Iterator[TopicOffloader]:
         """One that has just started: it remembers nothing."""
         with self.clients(config) as clients:
-            jobs: ConversionJobs[None] = ConversionJobs(lambda: None, _Here(clients))
-            yield TopicOffloader(
-                clients,
-                config.offload,
-                cast(Any, lambda: None),
-                say=say,
-                jobs=cast(Any, jobs),
-            )
+            jobs = in_thread_jobs(clients)
+            yield TopicOffloader(clients, config.offload, no_spark, say=say, jobs=jobs)
             jobs.stop()
 
     def offload(self, config: Config, say: Callable[[str], None] = lambda text: None) -> None:
@@ -298,19 +215,3 @@ class SmallPulsar:
             for batch in read_rows(clients, SplitsRead(splits), rows):
                 found += batch.column("value").to_pylist()
         return [one.decode() for one in found]
-
-
-class _Here:
-    """Runs conversions in the thread that asks, as a Spark job would."""
-
-    def __init__(self, clients: Clients) -> None:
-        self._clients = clients
-
-    def __call__(
-        self, context: None, conversions: Sequence[Conversion], *, pool: str = ""
-    ) -> list[ConversionOutcome]:
-        found: list[ConversionOutcome] = []
-        for one in conversions:
-            one.begun()
-            found.append(tuple(try_pack(one.spec, pack, self._clients) for pack in one.packs))
-        return found

@@ -9,7 +9,7 @@ import pytest
 from offloader.config import Config
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.errors import ConfigurationError
-from reader.model import Partition, Position
+from reader.model import Partition
 from tests.unit.turns.small_pulsar import HOLD, TOPIC, SmallPartition, SmallPulsar
 
 LATER = "2100-01-01T00:00:00.000Z"
@@ -24,7 +24,7 @@ def offloaded(tmp_path: Path) -> tuple[SmallPartition, SmallPulsar, Config]:
     part.write("5a", "5b")
     part.roll(6)
     pulsar.offload(config)
-    assert list(part.ledgers) == [6]
+    assert part.ledgers == [6]
     return part, pulsar, config
 
 
@@ -40,7 +40,7 @@ def test_the_hold_is_deleted_and_the_empty_open_ledger_filled_and_trimmed(tmp_pa
     pulsar.delete_hold(part.partition)
     part.write("6a")
     part.roll(7)
-    assert list(part.ledgers) == [7]
+    assert part.ledgers == [7]
     part.write("7a")
     lost = r"messages of ledger 6, and of any other before ledger 7, were deleted"
     with pytest.raises(ConfigurationError, match=lost):
@@ -59,9 +59,9 @@ def test_a_ttl_moves_the_hold_over_it(tmp_path: Path) -> None:
     part, pulsar, config = offloaded(tmp_path)
     part.write("6a", "6b")
     part.roll(7)
-    part.cursors[HOLD] = Position(6, 2)
+    part.ml.cursors[HOLD] = (6, 2)
     part.trim()
-    assert list(part.ledgers) == [7]
+    assert part.ledgers == [7]
     assert len(say_what_is_lost(pulsar, config)) == 1
 
 
@@ -71,7 +71,7 @@ def test_it_is_lost_after_the_topic_was_loaded_anew(tmp_path: Path) -> None:
     pulsar.delete_hold(part.partition)
     part.write("7a")
     part.roll(8)
-    assert list(part.ledgers) == [8]
+    assert part.ledgers == [8]
     assert len(say_what_is_lost(pulsar, config)) == 1
 
 
@@ -79,7 +79,7 @@ def test_an_empty_ledger_that_goes_with_an_unload_is_no_loss(tmp_path: Path) -> 
     part, pulsar, config = offloaded(tmp_path)
     part.reload(7)
     part.reload(8)
-    assert list(part.ledgers) == [8]
+    assert part.ledgers == [8]
     part.write("8a")
     part.roll(9)
     assert sorted(pulsar.query(config)) == ["5a", "5b", "8a"]
@@ -95,7 +95,7 @@ def test_an_empty_ledger_that_goes_with_an_unload_is_no_loss(tmp_path: Path) -> 
 def test_an_empty_ledger_that_was_replaced_is_no_loss(tmp_path: Path) -> None:
     """Its first write failed. What the broker added before the commit is in the table."""
     part, pulsar, config = offloaded(tmp_path)
-    assert part.listing("").trimmed
+    assert pulsar.listing(part).trimmed
     part.replace_empty(7)
     part.write("7a")
     assert sorted(pulsar.query(config)) == ["5a", "5b", "7a"]
@@ -110,17 +110,17 @@ def test_what_is_in_the_table_and_not_trimmed_yet_hides_no_loss(tmp_path: Path) 
     part, pulsar, config = offloaded(tmp_path)
     part.write("6a", "6b")
     part.roll(7)
-    part.cursors["slow"] = Position(6, 0)
+    part.ml.cursors["slow"] = (6, 0)
     pulsar.offload(config)  # of the open ledger 7 it says that it is empty
-    assert list(part.ledgers) == [6, 7]
+    assert part.ledgers == [6, 7]
     part.replace_empty(8)
     part.write("8a")
     assert sorted(pulsar.query(config)) == ["5a", "5b", "6a", "6b", "8a"]
     part.roll(9)
     part.write("9a")
-    part.cursors = {HOLD: Position(9, 0)}
+    part.ml.cursors = {HOLD: (9, 0)}
     part.trim()
-    assert list(part.ledgers) == [9]
+    assert part.ledgers == [9]
     with pytest.raises(ConfigurationError, match="ledger 7, and of any other before ledger 9,"):
         pulsar.query(config)
 
@@ -134,12 +134,12 @@ def test_a_loss_shows_until_the_broker_has_counted_as_far_as_at_the_commit(
     part.write("6a", "6b")
     part.roll(7)
     pulsar.offload(config)
-    assert part.added == 4
+    assert part.ml.added == 4
     part.reload(8)
     pulsar.delete_hold(part.partition)
     part.write("8a")
     part.roll(9)
-    assert list(part.ledgers) == [9]
+    assert part.ledgers == [9]
     part.write(*map(str, range(written - 1)))
     if found:
         with pytest.raises(ConfigurationError, match="ledger 7, and of any other before ledger 9,"):
@@ -158,10 +158,10 @@ def with_another(tmp_path: Path, created_at: str) -> tuple[SmallPulsar, Config]:
     one.roll(6)
     pulsar.offload(config)
     other = SmallPartition(Partition(TOPIC, 1), first=50, created_at=created_at)
-    pulsar.parts[other.partition] = other
+    pulsar.add(other)
     other.write("50a", "50b")
     other.roll(51)
-    assert list(other.ledgers) == [51]
+    assert other.ledgers == [51]
     other.write("51a")
     return pulsar, config
 
@@ -194,7 +194,7 @@ def test_a_loss_that_was_seen_is_recorded_after_an_unload(tmp_path: Path) -> Non
     with pulsar.offloader(config, said.append) as offloader:
         offloader.observe(TOPIC)
         pulsar.parts[added].reload(52)
-        assert not pulsar.parts[added].listing("").trimmed
+        assert not pulsar.listing(pulsar.parts[added]).trimmed
         turns(offloader)
         lost = "orders-partition-1: the messages before ledger 51 were deleted"
         assert [lost in one for one in said if "deleted" in one] == [True, True]
@@ -211,7 +211,7 @@ def test_a_loss_of_the_open_ledger_that_was_seen_is_recorded_after_an_unload(
     part, pulsar, config = offloaded(tmp_path)
     part.write("6a")
     part.roll(7)
-    part.cursors[HOLD] = Position(7, 0)
+    part.ml.cursors[HOLD] = (7, 0)
     part.trim()
     with pulsar.offloader(config) as offloader:
         offloader.observe(TOPIC)
@@ -240,7 +240,7 @@ def test_a_loss_is_forgotten_with_a_topic_that_is_made_again(tmp_path: Path) -> 
     with pulsar.offloader(config) as offloader:
         offloader.observe(TOPIC)
         again = SmallPartition(added, first=60, created_at="2100-02-01T00:00:00.000Z")
-        pulsar.parts[added] = again
+        pulsar.add(again)
         pulsar.create_hold(added, HOLD)
         again.write("60a")
         again.roll(61)
@@ -257,7 +257,7 @@ def test_what_a_partition_lost_before_the_topic_was_held_is_not(
     other = SmallPartition(Partition(TOPIC, 1), first=50, created_at=created_at)
     other.write("50a", "50b")
     other.roll(51)
-    assert list(other.ledgers) == [51]
+    assert other.ledgers == [51]
     pulsar = SmallPulsar(one, other)
     config = pulsar.config(tmp_path)
     pulsar.create_hold(one.partition, HOLD)

@@ -23,12 +23,12 @@ STRAY = "chunked message with chunks missing"
 def test_a_message_that_the_log_completes_is_never_given_up(world: World, sealed: bool) -> None:
     """With default settings a ledger is due by age just when its chunks have timed out."""
     world.seal(PLAIN, chunk("A", 0, 3))
-    world.ledgers[11] = [chunk("A", 1, 3), chunk("A", 2, 3)]
+    world.write(chunk("A", 1, 3), chunk("A", 2, 3))
     world.now += HOUR + 1
     if sealed:
         world.seal()
         world.now += 1
-        world.ledgers[12] = [PLAIN]
+        world.write(PLAIN)
     offloader = world.offloader()
     offloader.turn(world.topic)
     assert [row[3] for row in world.cold()] == [None] * len(world.cold())
@@ -69,7 +69,7 @@ def test_given_up_once_and_in_the_order_of_beginnings(world: World) -> None:
     offloader = world.offloader()
     # The log completes B, but not soon; A is abandoned. C is what B holds up.
     world.seal(chunk("B", 0, 2, START + 24 * HOUR), chunk("A", 0, 3, START - 2 * HOUR))
-    world.ledgers[11] = [chunk("B", 1, 2)]
+    world.write(chunk("B", 1, 2))
     for step in range(3):
         world.now += HOUR
         offloader.turn(world.topic, now=step == 0)
@@ -90,7 +90,7 @@ def test_given_up_once_and_in_the_order_of_beginnings(world: World) -> None:
     offloader.turn(world.topic)
     assert world.held == Position(last, 0)
     # The rest of A comes: rows of their own.
-    world.ledgers[last] = [chunk("A", 1, 3), chunk("A", 2, 3)]
+    world.write(chunk("A", 1, 3), chunk("A", 2, 3))
     late = [(last, 0, STRAY), (last, 1, STRAY)]
     assert kinds(world.hot()) == late
     world.seal()
@@ -138,11 +138,11 @@ def test_later_chunks_of_what_was_given_up_are_rows_of_their_own(world: World) -
     world.seal(chunk("A", 0, 3), chunk("B", 0, 2), chunk("A", 1, 3))
     offloader.turn(world.topic, now=True)
     world.now += HOUR
-    world.ledgers[11] = [chunk("B", 1, 2)]
+    world.write(chunk("B", 1, 2))
     offloader.turn(world.topic)
     assert kinds(world.cold()) == [(10, 2, NEVER)]
     assert world.table().lookback(world.partition) == Position(10, 1)
-    world.ledgers[11] += [chunk("A", 2, 3)]
+    world.write(chunk("A", 2, 3))
     rows = [(11, 0, b"B0 B1 "), (11, 1, STRAY)]
     assert kinds(world.hot()) == rows
     world.seal()
@@ -159,15 +159,15 @@ def test_a_message_that_begins_anew_is_kept_until_that_has_timed_out(
     world.seal(chunk("A", 0, 3), chunk("A", 1, 3))
     offloader.turn(world.topic, now=True)
     world.now += HOUR - 1
-    world.ledgers[11] = [chunk("A", 0, 3)]
+    world.write(chunk("A", 0, 3))
     if not is_open:
         world.seal()
     world.now += 2
     found = offloader.turn(world.topic, now=True)
     assert found.observation.give_up_at == at_seconds(world.now + HOUR - (0 if is_open else 2))
-    last = max(world.ledgers)
-    world.ledgers[last] += [chunk("A", 1, 3), chunk("A", 2, 3)]
-    end = len(world.ledgers[last]) - 1
+    last = world.opened
+    world.write(chunk("A", 1, 3), chunk("A", 2, 3))
+    end = len(world.ledger(last).entries) - 1
     assert kinds(world.hot()) == [(last, end, b"A0 A1 A2 ")]
     world.seal()
     offloader.turn(world.topic, now=True)
@@ -178,7 +178,7 @@ def test_a_message_that_begins_anew_is_kept_until_that_has_timed_out(
 def test_an_open_ledger_holds_nothing_for_ever(world: World, anew: bool) -> None:
     """The topic is idle: its open ledger has a chunk more, and is never sealed."""
     world.seal(chunk("A", 0, 3))
-    world.ledgers[11] = [chunk("A", 0 if anew else 1, 3)]
+    world.write(chunk("A", 0 if anew else 1, 3))
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
     for _ in range(3):
@@ -198,7 +198,7 @@ def test_a_message_that_begins_anew_while_its_topic_is_converted(world: World) -
     convert = offloader.jobs.convert
 
     def meanwhile(conversion: Conversion) -> tuple[ConvertedPack, ...]:
-        world.ledgers[11] = [chunk("A", 0, 3)]
+        world.write(chunk("A", 0, 3))
         return convert(conversion)
 
     offloader.jobs.convert = meanwhile  # type: ignore[method-assign]
@@ -217,9 +217,10 @@ def test_a_message_that_begins_anew_while_its_topic_is_converted(world: World) -
 
 
 def test_what_an_open_transaction_may_go_on_with_is_kept(world: World) -> None:
-    world.transactions = {"state": "Ready", "maxReadPosition": "10:0", "ongoingTxnSize": 1}
+    world.state.transactions = True
+    world.ml.open = {1: (11, 0)}
     world.seal(chunk("A", 0, 3))
-    world.ledgers[11] = [chunk("A", 1, 3, txnid_most_bits=0, txnid_least_bits=1)]
+    world.write(chunk("A", 1, 3, txnid_most_bits=0, txnid_least_bits=1))
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
     for _ in range(3):
@@ -227,8 +228,7 @@ def test_what_an_open_transaction_may_go_on_with_is_kept(world: World) -> None:
         offloader.turn(world.topic)
     assert world.cold() == []
     assert world.table().lookback(world.partition) == Position(10, 0)
-    world.transactions = {"state": "Ready", "maxReadPosition": "11:0", "ongoingTxnSize": 0}
-    world.aborted = True
+    world.ml.open, world.ml.aborted = {}, {1}
     offloader.turn(world.topic)
     assert kinds(world.cold()) == [(10, 0, NEVER)]
 
@@ -236,7 +236,7 @@ def test_what_an_open_transaction_may_go_on_with_is_kept(world: World) -> None:
 def test_a_broker_whose_clock_was_ahead_holds_nothing_for_ever(world: World) -> None:
     """Its ledger was closed decades ahead, and nothing is written any more."""
     world.seal(chunk("A", 0, 3))
-    world.closed[10] += 75 * 365 * 24 * HOUR
+    world.ledger(10).closed_ms = START + 75 * 365 * 24 * HOUR
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
     world.now += HOUR - 1
@@ -293,7 +293,7 @@ def test_an_idle_topic_gets_its_turn_when_a_message_times_out(world: World) -> N
 def test_what_the_log_keeps_is_not_looked_for_again(world: World) -> None:
     offloader = world.offloader()
     world.seal(chunk("A", 0, 2))
-    world.ledgers[11] = [chunk("A", 1, 2)]
+    world.write(chunk("A", 1, 2))
     offloader.turn(world.topic, now=True)
     world.now += HOUR
     turn = offloader.turn(world.topic)
@@ -301,7 +301,7 @@ def test_what_the_log_keeps_is_not_looked_for_again(world: World) -> None:
     world.read.clear()
     for _ in range(3):
         world.now += HOUR
-        world.ledgers[11].append(PLAIN)
+        world.write(PLAIN)
         assert not offloader.observe(world.topic).more
         assert offloader.turn(world.topic).observation.give_up_at is None
     assert world.read == [], "also where the log grows"
@@ -347,8 +347,7 @@ def test_a_topic_that_is_made_again_while_a_message_is_incomplete(world: World) 
     offloader.turn(world.topic, now=True)
     offloader.turn(world.topic)
     assert world.held == Position(10, 1)
-    world.ledgers, world.closed = {20: []}, {}
-    world.created, world.cursors = "2026-02-02T00:00:00Z", {}
+    world.make_topic(20, "2026-02-02T00:00:00Z")
     world.said.clear()
     world.seal(chunk("A", 1, 3), entry(b"new"))
     rows = [(20, 0, STRAY), (20, 1, b"new")]
@@ -371,8 +370,7 @@ def test_a_topic_that_is_made_again_and_stays_empty(world: World) -> None:
     world.seal(PLAIN, chunk("A", 0, 3))
     offloader.turn(world.topic, now=True)
     created = world.table().created_at(world.partition)
-    world.ledgers, world.closed = {20: []}, {}
-    world.created, world.cursors = "2026-02-02T00:00:00Z", {}
+    world.make_topic(20, "2026-02-02T00:00:00Z")
     for _ in range(3):
         world.now += HOUR
         offloader.turn(world.topic)
@@ -388,8 +386,8 @@ def test_a_ledger_is_deleted_under_an_incomplete_message(world: World) -> None:
     world.seal(PLAIN, chunk("B", 0, 2))
     offloader.turn(world.topic, now=True)
     assert world.table().lookback(world.partition) == Position(10, 0)
-    del world.ledgers[10], world.closed[10]
-    world.ledgers[12] = [chunk("B", 1, 2), chunk("A", 1, 3)]
+    world.delete(10)
+    world.write(chunk("B", 1, 2), chunk("A", 1, 3))
     rows = [(12, 0, b"B0 B1 "), (12, 1, STRAY)]
     assert kinds(world.hot()) == rows
     world.seal()
@@ -406,7 +404,7 @@ def test_what_was_lost_with_a_deleted_ledger_stops_nothing(world: World) -> None
     world.seal(chunk("A", 0, 3))
     world.seal(chunk("B", 0, 2))
     offloader.turn(world.topic, now=True)
-    del world.ledgers[10], world.closed[10]
+    world.delete(10)
     world.now += HOUR
     assert offloader.turn(world.topic).committed
     assert kinds(world.cold()) == [(11, 0, NEVER)]
@@ -427,7 +425,7 @@ def test_a_query_from_before_a_message_was_given_up(world: World) -> None:
     offloader.turn(world.topic)
     assert kinds(query()) == rows, "Pulsar has them still"
     for one in (10, 11):
-        del world.ledgers[one], world.closed[one]
+        world.delete(one)
     assert kinds(query()) == rows
     assert kinds(world.cold()) == [*rows, (11, 2, NEVER)]
 
@@ -438,7 +436,7 @@ def test_chunks_that_came_after_their_message_was_given_up(world: World) -> None
     world.seal(PLAIN)
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
-    world.ledgers[12] = [PLAIN, chunk("A", 1, 3), PLAIN]
+    world.write(PLAIN, chunk("A", 1, 3), PLAIN)
     query = world.pinned()
     rows = [(12, 0, b"plain"), (12, 2, b"plain")]
     assert kinds(query()) == rows
@@ -449,7 +447,7 @@ def test_chunks_that_came_after_their_message_was_given_up(world: World) -> None
     world.seal()
     offloader.turn(world.topic, now=True)
     assert (12, 1, STRAY) in kinds(world.cold())
-    del world.ledgers[12], world.closed[12]
+    world.delete(12)
     with pytest.raises(NotFoundError, match="fit no message"):
         query()
 
@@ -469,7 +467,7 @@ def test_what_was_given_up_stands_for_no_row_that_has_expired(
         offloader.turn(world.topic)
         TableMaintainer(world.clients.storage, world.config.offload).maintain(world.topic)
         assert len(world.cold()) == 1
-        del world.ledgers[10], world.closed[10]
+        world.delete(10)
         with pytest.raises(NotFoundError, match="expired"):
             query()
 
@@ -481,7 +479,7 @@ def test_a_ledger_that_cannot_be_read_holds_up_no_commit_before_it(world: World)
     offloader.turn(world.topic, now=True)
     world.now += 2 * HOUR
     opened = world.seal(PLAIN)
-    world.ledgers[opened] = [PLAIN]
+    world.write(PLAIN)
     world.silent = {opened}
     assert offloader.turn(world.topic, now=True).committed
     assert world.table().watermark(world.partition) == opened - 1

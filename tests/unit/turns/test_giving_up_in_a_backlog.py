@@ -31,7 +31,7 @@ def test_a_backlog_is_looked_through_once(tmp_path: Path, abandoned: bool) -> No
             for number in range(1, size):
                 world.seal(PLAIN, *([chunk(f"U{number}", 0, 2)] if abandoned else []))
             if not abandoned:
-                world.ledgers[10 + size] = [chunk("A", 1, 2)]
+                world.write(chunk("A", 1, 2))
             world.now += 2 * HOUR
             commits = 1
             while offloader.turn(world.topic, now=True).more:
@@ -134,21 +134,21 @@ def test_ledgers_that_are_sealed_while_others_are_converted_hold_nothing_up(worl
 def test_what_an_open_transaction_may_go_on_with_is_not_looked_for_in_each_commit(
     world: World,
 ) -> None:
-    world.transactions = {"state": "Ready", "maxReadPosition": "10:0", "ongoingTxnSize": 2}
+    world.state.transactions = True
+    world.ml.open = {1: (11, 0), 2: (12, 1)}
     world.seal(chunk("A", 0, 3))
     world.seal(entry(b"first", txnid_most_bits=0, txnid_least_bits=1))
-    world.ledgers[12] = [PLAIN, chunk("A", 1, 3, txnid_most_bits=0, txnid_least_bits=2)]
+    world.write(PLAIN, chunk("A", 1, 3, txnid_most_bits=0, txnid_least_bits=2))
     world.now += HOUR
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
     assert 12 in world.read
-    world.transactions |= {"maxReadPosition": "12:0", "ongoingTxnSize": 1}
+    del world.ml.open[1]
     world.read.clear()
     offloader.turn(world.topic, now=True)
     assert world.table().watermark(world.partition) == 11
     assert kinds(world.cold()) == [(11, 0, b"first")]
     assert 12 not in world.read
-    world.transactions |= {"maxReadPosition": "12:1", "ongoingTxnSize": 0}
-    world.aborted = True
+    world.ml.open, world.ml.aborted = {}, {2}
     offloader.turn(world.topic)
     assert kinds(world.cold()) == [(10, 0, NEVER), (11, 0, b"first")]

@@ -9,7 +9,7 @@ import pytest
 
 from offloader.config import Config
 from reader.errors import ConfigurationError
-from reader.model import Partition, Position
+from reader.model import Partition
 from reader.pulsar import LOST_KEY, PARTITION_KEY, TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
 from tests.unit.turns.pulsar_world import PLAIN, World, chunk
 from tests.unit.turns.small_pulsar import HOLD, TOPIC, SmallPartition, SmallPulsar
@@ -26,7 +26,7 @@ def restored(
     """
     part, pulsar, config = offloaded(tmp_path / "lake")
     if keeper:
-        part.cursors["keeper"] = Position(6, 0)
+        part.ml.cursors["keeper"] = (6, 0)
     shutil.copytree(tmp_path / "lake", tmp_path / "copy")
     part.write("6a")
     part.roll(7)
@@ -46,12 +46,12 @@ def restored(
 def test_nothing_is_done_with_it(tmp_path: Path, reloaded: bool) -> None:
     part, pulsar, config = restored(tmp_path, reloaded=reloaded)
     said: list[str] = []
-    before = list(part.ledgers), dict(part.properties[HOLD]), dict(part.cursors)
+    before = part.ledgers, dict(part.ml.properties[HOLD]), dict(part.ml.cursors)
     with pulsar.offloader(config, said.append) as offloader:
         for act in (offloader.observe, offloader.turn):
             with pytest.raises(ConfigurationError, match=r"up to 6; .* up to 5"):
                 act(TOPIC)
-    assert (list(part.ledgers), part.properties[HOLD], part.cursors) == before
+    assert (part.ledgers, part.ml.properties[HOLD], part.ml.cursors) == before
     assert said == []
     with pytest.raises(ConfigurationError, match=r"up to 6; .* up to 5"):
         pulsar.query(config)
@@ -62,15 +62,15 @@ def test_nothing_is_done_with_it(tmp_path: Path, reloaded: bool) -> None:
 def test_what_is_given_up_is_recorded(tmp_path: Path, reloaded: bool, alone: bool) -> None:
     """``alone``: pulsar-admin sets all properties of a subscription, not one."""
     part, pulsar, config = restored(tmp_path, reloaded=reloaded)
-    noted = part.properties[HOLD]
-    part.properties[HOLD] = {**({} if alone else noted), LOST_KEY: "6"}
+    noted = part.ml.properties[HOLD]
+    part.ml.properties[HOLD] = {**({} if alone else noted), LOST_KEY: "6"}
     with pytest.raises(ConfigurationError, match=r"up to 6; .* up to 5"):
         pulsar.query(config)
     part.reload(10)
     part.write("10a")  # in a ledger that is open
     pulsar.offload(config)
     last = 8 if reloaded else 7
-    assert part.properties[HOLD] == {**noted, WATERMARK_KEY: str(last)}
+    assert part.ml.properties[HOLD] == {**noted, WATERMARK_KEY: str(last)}
     part.roll(11)
     pulsar.offload(config)
     with pytest.raises(ConfigurationError, match=f"of ledger 6, .* before ledger {last}, were del"):
@@ -81,17 +81,17 @@ def test_what_is_given_up_is_recorded(tmp_path: Path, reloaded: bool, alone: boo
 
 def test_it_is_recorded_once_however_late_the_hold_moves(tmp_path: Path) -> None:
     part, pulsar, _ = restored(tmp_path, reloaded=True)
-    part.properties[HOLD][LOST_KEY] = "6"
+    part.ml.properties[HOLD][LOST_KEY] = "6"
     late = pulsar.config(tmp_path / "lake", offload={"grace": "1h"})
     for count in (1, 0):
         assert len(say_what_is_lost(pulsar, late)) == count
-        assert part.properties[HOLD][WATERMARK_KEY] == "8"
-        assert LOST_KEY not in part.properties[HOLD]
+        assert part.ml.properties[HOLD][WATERMARK_KEY] == "8"
+        assert LOST_KEY not in part.ml.properties[HOLD]
 
 
 def test_less_is_given_up_than_is_missing(tmp_path: Path) -> None:
     part, pulsar, config = restored(tmp_path, reloaded=True)
-    part.properties[HOLD][LOST_KEY] = "5"
+    part.ml.properties[HOLD][LOST_KEY] = "5"
     with pytest.raises(ConfigurationError):
         pulsar.offload(config)
 
@@ -99,7 +99,7 @@ def test_less_is_given_up_than_is_missing(tmp_path: Path) -> None:
 def test_more_is_given_up_than_is_missing(tmp_path: Path) -> None:
     """Another partition's number: later unloads of an idle topic are no losses."""
     part, pulsar, config = restored(tmp_path, reloaded=True)
-    part.properties[HOLD] = {LOST_KEY: "66"}
+    part.ml.properties[HOLD] = {LOST_KEY: "66"}
     assert len(say_what_is_lost(pulsar, config)) == 1
     for last in (12, 20):
         part.reload(last)
@@ -129,7 +129,7 @@ def test_a_partition_without_a_commit(tmp_path: Path) -> None:
     second.roll(8)
     with pytest.raises(ConfigurationError, match=r"up to 6; .* up to -1"):
         pulsar.query(config)
-    second.properties[HOLD][LOST_KEY] = "6"
+    second.ml.properties[HOLD][LOST_KEY] = "6"
     pulsar.offload(config)
     with pytest.raises(ConfigurationError, match="the messages before ledger 7 were deleted"):
         pulsar.query(config)
@@ -146,7 +146,7 @@ def test_a_message_that_it_waits_for_began_in_a_ledger_that_is_gone(world: World
     newer = world.offloader()
     newer.turn(world.topic, now=True)
     newer.turn(world.topic)
-    del world.ledgers[10]  # 11 is kept, by another subscription or by retention
+    world.delete(10)  # 11 is kept, by another subscription or by retention
     shutil.rmtree(tables)
     shutil.copytree(copy, tables)
     with pytest.raises(ConfigurationError, match=r"up to 11; .* up to 10"):
@@ -160,7 +160,7 @@ def test_what_pulsar_still_has_is_offloaded_again(tmp_path: Path) -> None:
     assert sorted(pulsar.query(config)) == ["5a", "5b", "6a", "7a"]
     pulsar.offload(config)
     assert sorted(pulsar.query(config)) == ["5a", "5b", "6a", "7a"]
-    assert part.properties[HOLD][WATERMARK_KEY] == "7"
+    assert part.ml.properties[HOLD][WATERMARK_KEY] == "7"
 
 
 def test_another_offloader_commits_and_moves_in_between(tmp_path: Path) -> None:
@@ -168,20 +168,20 @@ def test_another_offloader_commits_and_moves_in_between(tmp_path: Path) -> None:
     part.reload(7)  # the ledger that was to follow is gone: the hold is asked
     part.write("7a")
     part.roll(8)
-    pulsar.in_between = lambda: pulsar.offload(config)
+    pulsar.rest.in_between = lambda: pulsar.offload(config)
     pulsar.offload(config)
-    assert part.properties[HOLD][WATERMARK_KEY] == "7"
+    assert part.ml.properties[HOLD][WATERMARK_KEY] == "7"
     assert sorted(pulsar.query(config)) == ["5a", "5b", "7a"]
 
 
 def test_an_older_offloaders_hold_says_nothing_of_it(tmp_path: Path) -> None:
     part, pulsar, config = offloaded(tmp_path / "lake")
-    part.properties[HOLD] = {TABLE_KEY: part.properties[HOLD][TABLE_KEY]}
+    part.ml.properties[HOLD] = {TABLE_KEY: part.ml.properties[HOLD][TABLE_KEY]}
     part.reload(7)
     part.write("7a")
     part.roll(8)
     pulsar.offload(config)
-    assert set(part.properties[HOLD]) == {
+    assert set(part.ml.properties[HOLD]) == {
         TABLE_KEY,
         TABLE_ID_KEY,
         WATERMARK_KEY,

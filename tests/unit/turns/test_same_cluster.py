@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from reader.model import Position
+from testbed.simulation import Ledger
 from tests.unit.decode.entries import entry
 from tests.unit.turns.pulsar_world import START, World
 
@@ -15,48 +12,38 @@ from tests.unit.turns.pulsar_world import START, World
 def test_no_ledger_is_open_while_bookies_are_missing(tmp_path: Path) -> None:
     """The first write to the open ledger failed: Pulsar dropped it, and can make no other."""
     with World(tmp_path) as world:
-        world.cursors["keeper"] = Position(10, 0)
+        world.ml.cursors["keeper"] = (10, 0)
         offloader = world.offloader()
         world.seal(entry(b"a", publish_time=START))
         offloader.turn(world.topic, now=True)
         assert (world.held.ledger, world.held.entry) == (11, 0)
-        del world.ledgers[11]
+        world.delete(11)
         moves = list(world.moves)
         for turns in (offloader, world.offloader()):
             turns.turn(world.topic, now=True)
             assert world.hot() == []
         assert world.moves == moves
         assert not [one for one in world.said if "has moved" in one]
-        world.ledgers[12] = []
+        world.ml.ledgers.append(Ledger(12))
         world.seal(entry(b"b", publish_time=START))
         offloader.turn(world.topic, now=True)
         assert [row[2] for row in world.cold()] == [b"a", b"b"]
 
 
-def test_a_broker_that_lags_gives_no_close_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_lags_gives_no_close_time(tmp_path: Path) -> None:
     """``internal-info`` is any broker's: of the last ledger that it knows, the time is now."""
     with World(tmp_path) as world:
         offloader = world.offloader()
         offloader.observe(world.topic)
-        world.cursors["keeper"] = Position(10, 0)
+        world.ml.cursors["keeper"] = (10, 0)
         world.seal(entry(b"a", publish_time=START))
         world.now += 5
-        real = world.answer
-
-        def lagging(method: str, path: str, body: Any) -> tuple[int, Any]:
-            status, found = real(method, path, body)
-            if path.endswith("internal-info"):
-                found["ledgers"] = [{"ledgerId": 10, "timestamp": world.now}]
-            return status, found
-
-        with monkeypatch.context() as patched:
-            patched.setattr(world, "answer", lagging)
-            listing = world.admin.ledgers(world.partition)
-            assert listing.ledgers[0].closed_at == world.now  # an age, and no more
-            assert listing.identity(listing.ledgers[0]) is None
-            offloader.turn(world.topic, now=True)
+        world.rest.lagging = True
+        listing = world.admin.ledgers(world.partition)
+        assert listing.ledgers[0].closed_at == world.now  # an age, and no more
+        assert listing.identity(listing.ledgers[0]) is None
+        offloader.turn(world.topic, now=True)
+        world.rest.lagging = False
         for turns in (offloader, world.offloader()):
             world.now += 60_000
             world.seal(entry(b"b", publish_time=START))
@@ -64,5 +51,5 @@ def test_a_broker_that_lags_gives_no_close_time(
             assert world.hot() == []
         assert [row[2] for row in world.cold()] == [b"a", b"b", b"b"]
         # What was offloaded stays as it is, whoever is asked.
-        monkeypatch.setattr(world, "answer", lagging)
+        world.rest.lagging = True
         assert world.hot() == []

@@ -30,8 +30,8 @@ def offloaded(tmp_path: Path) -> tuple[SmallPartition, SmallPulsar, Config]:
         pulsar.offload(config)
         shutil.copytree(tmp_path / "lake", tmp_path / f"copy{number}")
     part.write("7a")
-    assert list(part.ledgers) == [7]
-    assert part.properties[HOLD][WATERMARK_KEY] == "6"
+    assert part.ledgers == [7]
+    assert part.ml.properties[HOLD][WATERMARK_KEY] == "6"
     return part, pulsar, config
 
 
@@ -70,6 +70,26 @@ def test_the_status_says_so(tmp_path: Path) -> None:
     assert "there is none at" in found.errors[0]
 
 
+def test_the_status_names_a_hold_that_is_gone(tmp_path: Path) -> None:
+    part, pulsar, config = offloaded(tmp_path)
+    pulsar.delete_hold(part.partition)
+    with pulsar.clients(config) as clients:
+        found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})
+    assert any("no subscription pulsar-lake" in one for one in found.errors)
+
+
+def test_a_table_that_is_given_up_begins_anew(tmp_path: Path) -> None:
+    """As docs/operations.md says: without its properties the hold is moved for the new table."""
+    part, pulsar, config = offloaded(tmp_path)
+    emptied(pulsar, tmp_path)
+    part.roll(8)
+    with pytest.raises(ConfigurationError, match=r"there is no table at .* was moved for it"):
+        pulsar.offload(config)
+    part.ml.properties.clear()
+    pulsar.offload(config)
+    assert pulsar.query(config) == ["7a"]
+
+
 @pytest.mark.parametrize("where", ["no storage", "not mounted"])
 def test_who_allows_it_reads_what_there_is(tmp_path: Path, where: str) -> None:
     _, pulsar, _ = offloaded(tmp_path)
@@ -105,9 +125,9 @@ def test_a_commit_and_its_move_while_the_query_is_planned(tmp_path: Path) -> Non
     part.reload(9)  # the open ledger is gone, so the hold is asked
     part.write("9a")
     part.roll(10)
-    pulsar.in_between = lambda: pulsar.offload(config)
+    pulsar.rest.in_between = lambda: pulsar.offload(config)
     assert sorted(pulsar.query(config)) == ["5a", "6a", "7a", "9a"]
-    assert part.properties[HOLD][WATERMARK_KEY] == "9"
+    assert part.ml.properties[HOLD][WATERMARK_KEY] == "9"
 
 
 def test_a_hold_that_is_made_again_names_its_table_at_once(tmp_path: Path) -> None:
@@ -117,7 +137,7 @@ def test_a_hold_that_is_made_again_names_its_table_at_once(tmp_path: Path) -> No
         pulsar.delete_hold(part.partition)
         running.observe(TOPIC)
     for _ in range(2):  # by who finds it missing, and by who has just started
-        assert part.properties[HOLD][WATERMARK_KEY] == "6"
+        assert part.ml.properties[HOLD][WATERMARK_KEY] == "6"
         wrong = pulsar.config(tmp_path / "other")
         with pytest.raises(ConfigurationError):
             pulsar.query(wrong)
@@ -132,19 +152,19 @@ def test_a_hold_that_is_made_again_names_its_table_at_once(tmp_path: Path) -> No
 
 def test_nobody_is_asked_about_an_ordinary_topic(tmp_path: Path) -> None:
     part, pulsar, config = offloaded(tmp_path)
-    part.cursors["reader"] = part.cursors[HOLD]
-    pulsar.asked.clear()
+    part.ml.cursors["reader"] = part.ml.cursors[HOLD]
+    pulsar.rest.asked.clear()
     pulsar.query(config)
-    assert "subscription_properties" not in pulsar.asked
+    assert "stats" not in pulsar.rest.asked
     # Once its open ledger is gone, only the hold can tell.
     part.roll(8)
     pulsar.offload(config)
-    del part.cursors["reader"]
+    del part.ml.cursors["reader"]
     part.reload(9)
-    assert list(part.ledgers) == [9]
-    pulsar.asked.clear()
+    assert part.ledgers == [9]
+    pulsar.rest.asked.clear()
     assert sorted(pulsar.query(config)) == ["5a", "6a", "7a"]
-    assert pulsar.asked.count("subscription_properties") == 1
+    assert pulsar.rest.asked.count("stats") == 1
 
 
 def test_a_topic_that_was_never_offloaded_needs_no_table(tmp_path: Path) -> None:
@@ -152,7 +172,7 @@ def test_a_topic_that_was_never_offloaded_needs_no_table(tmp_path: Path) -> None
     pulsar = SmallPulsar(part)
     part.write("5a")
     assert pulsar.query(pulsar.config("")) == ["5a"]
-    assert "subscription_properties" not in pulsar.asked  # nobody holds it
+    assert "stats" not in pulsar.rest.asked  # nobody holds it
     pulsar.create_hold(part.partition, "somebody")
     pulsar.create_hold(part.partition, HOLD)  # and nothing is offloaded yet
     assert pulsar.query(pulsar.config("")) == ["5a"]
@@ -170,11 +190,11 @@ def test_a_second_installation_has_a_table_of_its_own(tmp_path: Path) -> None:
     part.roll(6)
     for config in (first, second):
         pulsar.offload(config)
-    assert list(part.properties) == [HOLD]  # the second one's is not moved yet
+    assert list(part.ml.properties) == [HOLD]  # the second one's is not moved yet
     part.write("6a")
     for config in (first, second):
         assert sorted(pulsar.query(config)) == ["5a", "6a"]
-    part.cursors.pop("second")
+    part.ml.cursors.pop("second")
     part.trim()
     assert sorted(pulsar.query(second)) == ["5a", "6a"]
 
@@ -182,7 +202,7 @@ def test_a_second_installation_has_a_table_of_its_own(tmp_path: Path) -> None:
 def test_a_topic_made_again_goes_on_in_its_table(tmp_path: Path) -> None:
     part, pulsar, config = offloaded(tmp_path)
     again = SmallPartition(part.partition, first=20, created_at="2026-02-02T00:00:00.000Z")
-    pulsar.parts[part.partition] = again
+    pulsar.add(again)
     pulsar.create_hold(part.partition, HOLD)
     again.write("20a")
     assert sorted(pulsar.query(config)) == ["20a", "5a", "6a"]
@@ -190,14 +210,14 @@ def test_a_topic_made_again_goes_on_in_its_table(tmp_path: Path) -> None:
 
 def test_the_watermark_is_noted_before_each_move(tmp_path: Path) -> None:
     part, pulsar, config = offloaded(tmp_path)
-    part.properties[HOLD]["mine"] = "kept"
+    part.ml.properties[HOLD]["mine"] = "kept"
     part.roll(8)
     pulsar.offload(config)
-    assert part.properties[HOLD][WATERMARK_KEY] == "7"
-    assert part.properties[HOLD]["mine"] == "kept"
+    assert part.ml.properties[HOLD][WATERMARK_KEY] == "7"
+    assert part.ml.properties[HOLD]["mine"] == "kept"
     # An older offloader's hold has none yet.
-    del part.properties[HOLD][WATERMARK_KEY]
+    del part.ml.properties[HOLD][WATERMARK_KEY]
     part.write("8a")
     part.roll(9)
     pulsar.offload(config)
-    assert part.properties[HOLD][WATERMARK_KEY] == "8"
+    assert part.ml.properties[HOLD][WATERMARK_KEY] == "8"

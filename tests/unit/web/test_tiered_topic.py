@@ -20,7 +20,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         found.offloader().observe(found.topic)
         found.seal(PLAIN, PLAIN)
         found.seal(PLAIN)
-        found.ledgers[12].append(PLAIN)
+        found.write(PLAIN)
         found.move(10)
         yield found
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
@@ -47,22 +45,6 @@ def test_two_streams_of_one_topic(
             for each in (one, other, third):
                 each.wait_for(range(120))
                 assert all(len(batch) <= 40 for batch in each.batches) or each is third
-
-
-def test_a_topic_that_is_made_again_while_it_runs(
-    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
-) -> None:
-    topic = make(1)
-    topic.send(0, 20)
-    with running(reader(lake).table(topic.table), tmp_path) as stream:
-        stream.wait_for(range(20))
-        admin.delete_topic(topic.name)
-        admin.create_topic(topic.short, partitions=1)
-        topic.send(100, 20)
-        assert re.search("was deleted and made again|does not exist", stream.failure())
-        assert stream.ids == list(range(20))
-    with pytest.raises(StreamingQueryException, match="was deleted and made again"):
-        run(reader(lake).table(topic.table), tmp_path)
 
 
 def test_a_topic_that_is_deleted_while_it_runs(

@@ -153,7 +153,7 @@ def test_rows_of_files_that_are_cut_and_of_bookies(
     written: list[tuple[Position, bytes]] = []
 
     def some(count: int) -> list[bytes]:
-        ledger, values = max(world.ledgers), [b"m%d" % (len(written) + i) for i in range(count)]
+        ledger, values = world.opened, [b"m%d" % (len(written) + i) for i in range(count)]
         written.extend((Position(ledger, i), value) for i, value in enumerate(values))
         return [entry(value, publish_time=START) for value in values]
 
@@ -163,7 +163,7 @@ def test_rows_of_files_that_are_cut_and_of_bookies(
     world.seal(*some(2))
     offloader.turn(world.topic, now=True)
     world.seal(*some(1))
-    world.ledgers[max(world.ledgers)] += some(1)
+    world.write(*some(1))
     _check_all_cuts(stream, written)
     assert stream.parts == {"whole", "cut", "bookkeeper"}
 

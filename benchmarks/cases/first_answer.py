@@ -39,7 +39,7 @@ SMALL = replace(JSON, name="small", rows=JSON.quick_rows, ledgers=JSON.quick_led
 
 _QUERY = "SELECT country, count(*) n, sum(cents) cents FROM {} GROUP BY country"
 _COMMAND = [sys.executable, "-c", "from offloader.cli.app import main; main()"]
-_PLAIN = Path(__file__).parents[2] / "contenders" / "plain_spark.py"
+_PLAIN = Path(__file__).parents[1] / "contenders" / "plain_spark.py"
 _SHOWN = re.compile(r"^\|\s*(\w+)\|\s*(\d+)\|\s*(\d+)\|$", re.MULTILINE)
 
 Answer = dict[str, tuple[int, int]]

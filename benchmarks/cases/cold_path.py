@@ -17,10 +17,11 @@ from typing import Any
 from benchmarks.case import Bench, Case
 from benchmarks.contenders.queries import topic_table
 from benchmarks.data.events import EVENT
-from benchmarks.data.simulated import SimulatedAdmin, Wide, fill_table
 from benchmarks.data.topics import JSON
+from benchmarks.data.wide_table import Wide, fill_table
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, paired, take_turns
-from offloader.config import load_config
+from benchmarks.world import NAMESPACE
+from reader.clients import Clients
 from reader.model import Topic
 from reader.storage import open_storage
 from spark_ext.session.handoff import settings_file
@@ -83,37 +84,30 @@ def _planning(bench: Bench) -> list[Result]:
 
 
 def _planned(bench: Bench, files: int) -> list[Result]:
-    topic = Topic.parse(f"public/default/cold-path-{files}")
-    wide = Wide(topic, 4, files, EVENT.schema)
-    folder = bench.world.directory
-    with SimulatedAdmin(wide) as admin:
-        config = load_config(
-            {
-                "pulsar": {"admin_url": admin.url},
-                "storage": {"uri": str(folder / "tables" / topic.name)},
-                "query": {"cache_dir": str(folder / "publish-times" / topic.name)},
-                "spark": {"delta": True},
-            }
-        )
-        table = fill_table(open_storage(config.storage), wide, commits=max(5, files // 1000))
-        spark = bench.world.lake(config).spark
-        low = wide.span(files // 2)[0]
-        day = (
-            f"__publishTime >= timestamp_millis({low}) "
-            f"AND __publishTime < timestamp_millis({low + _DAY_MS})"
-        )
-        # The table alone: Pulsar's listing of as many ledgers is the case `planning`.
-        sources = {
-            "topic": f"pulsar.`public/default`.`{topic.name}$tiers=parquet`",
-            "Delta": f"delta.`{table.uri}`",
-        }
-        texts = {
-            f"{name}, {what}": f"SELECT id, cents FROM {source}{where}"
-            for what, where in (("all", ""), ("one day", f" WHERE {day}"))
-            for name, source in sources.items()
-        }
-        contenders = {name: _tasks(spark, text) for name, text in texts.items()}
-        seconds = take_turns(contenders, bench.repeats)
+    world, topic = bench.world, Topic.parse(f"{NAMESPACE}/cold-path-{files}")
+    world.admin.create_topic(topic.name, partitions=4)
+    config = world.config(f"cold-path-{files}")
+    with Clients(config) as clients:
+        wide = Wide(topic, 4, files, EVENT.schema, clients.admin.cluster())
+        table = fill_table(clients.storage, wide, commits=max(5, files // 1000))
+    spark = world.lake(config).spark
+    low = wide.span(files // 2)[0]
+    day = (
+        f"__publishTime >= timestamp_millis({low}) "
+        f"AND __publishTime < timestamp_millis({low + _DAY_MS})"
+    )
+    # The table alone, without a listing of as many ledgers.
+    sources = {
+        "topic": f"pulsar.`public/default`.`{topic.name}$tiers=parquet`",
+        "Delta": f"delta.`{table.uri}`",
+    }
+    texts = {
+        f"{name}, {what}": f"SELECT id, cents FROM {source}{where}"
+        for what, where in (("all", ""), ("one day", f" WHERE {day}"))
+        for name, source in sources.items()
+    }
+    contenders = {name: _tasks(spark, text) for name, text in texts.items()}
+    seconds = take_turns(contenders, bench.repeats)
     results = [
         bench.result(f"{files:,} files, {name}", "s", taken) for name, taken in seconds.items()
     ]

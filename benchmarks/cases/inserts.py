@@ -14,11 +14,10 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.case import Bench, Case
-from benchmarks.cases.writing.producers import as_rows
-from benchmarks.contenders.writers import BATCH
 from benchmarks.data.events import READING
 from benchmarks.measure import Contender, Result, at_least, at_most, paired, take_turns
 from benchmarks.world import NAMESPACE
@@ -28,13 +27,16 @@ __all__ = ["CASES"]
 ONCE, AT_LEAST, LOOP = "INSERT", "INSERT, at least once", "foreachPartition, pulsar-client"
 _ROWS, _QUICK = 1_000_000, 20_000
 _TASKS = 4
+_SEED = 20_260_101
+_BATCH = 1000
+"""Messages of a batch of the loop."""
 
 
 def _run(bench: Bench) -> list[Result]:
     count = _QUICK if bench.quick else _ROWS
     world = bench.world
     path = world.directory / "readings.parquet"
-    table = pa.Table.from_batches(as_rows(count))
+    table = _readings(count)
     pq.write_table(table, path, row_group_size=count // _TASKS)
     lake = world.lake(world.config("writing"))
     spark = lake.spark
@@ -80,6 +82,13 @@ def _run(bench: Bench) -> list[Result]:
     ]
 
 
+def _readings(count: int) -> pa.Table:
+    """Return readings with a key and an event time, as a write has them."""
+    table = pa.Table.from_batches(list(READING.batches(count, _SEED)))
+    times = pc.multiply(table["at"], 1000).cast(pa.timestamp("us", tz="UTC"))
+    return table.append_column("__key", table["sensor"]).append_column("__eventTime", times)
+
+
 def _stored(bench: Bench, topic: str) -> int:
     """Messages that its brokers have taken."""
     return bench.world.admin.messages(f"{NAMESPACE}/{topic}")
@@ -106,7 +115,7 @@ def _send(url: str, topic: str, schema: str, rows: Iterator[Any]) -> None:
         topic,
         compression_type=pulsar.CompressionType.LZ4,
         batching_enabled=True,
-        batching_max_messages=BATCH,
+        batching_max_messages=_BATCH,
         batching_max_allowed_size_in_bytes=4 << 20,
         block_if_queue_full=True,
         max_pending_messages=20_000,

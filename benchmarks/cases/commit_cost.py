@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from benchmarks.case import Bench, Case
-from benchmarks.cases.daily.day import DAYS, Costs
+from benchmarks.cases.day import DAYS, Costs
 from benchmarks.data.topics import AVRO, JSON, UNBATCHED
 from benchmarks.measure import BrokenCaseError, Result, at_most
 from benchmarks.offload_process import OffloadProcess
