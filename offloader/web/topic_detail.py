@@ -13,7 +13,14 @@ from offloader.web.commits import CommitCache
 from offloader.web.timeline import file_block, merged, placed, segment_block
 from reader.clients import Clients
 from reader.model import Topic
-from reader.plan import PublishTimeStore, logged_part, older_ledgers, plan_snapshot, take_snapshot
+from reader.plan import (
+    Known,
+    PublishTimeStore,
+    logged_part,
+    older_ledgers,
+    plan_snapshot,
+    take_snapshot,
+)
 from reader.table import LoggedCommit, OffloadedLedger, TopicTable
 
 __all__ = ["TopicDetail"]
@@ -79,8 +86,9 @@ class TopicDetail:
         cold = logged_part(table, self._logged(table)) if table else None
         plan = plan_snapshot(
             snapshot,
-            learned=PublishTimeStore(settings.query, settings.pulsar, topic).known(snapshot.hot),
-            cold=cold,
+            known=Known(
+                PublishTimeStore(settings.query, settings.pulsar, topic).known(snapshot.hot), cold
+            ),
         )
         now = self._clock()
         segments = [

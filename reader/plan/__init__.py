@@ -23,7 +23,7 @@ Nothing here reads a row for its own sake: that is ``reader.sources``'s. Imports
 
 from __future__ import annotations
 
-from reader.plan.cold_files import ColdFile, files_to_read, table_files
+from reader.plan.cold_files import Bounds, ColdFile, files_to_read, table_files
 from reader.plan.completeness import (
     CompactedPart,
     compacted_parts,
@@ -59,7 +59,14 @@ from reader.plan.history import (
     last_of_earlier_lives,
 )
 from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
-from reader.plan.plan import TASK_BYTES, Plan, make_plan, narrow_plan, plan_snapshot
+from reader.plan.plan import (
+    TASK_BYTES,
+    Known,
+    Plan,
+    make_plan,
+    narrow_plan,
+    plan_snapshot,
+)
 from reader.plan.pruning import publish_range
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.reads import (
@@ -91,6 +98,7 @@ __all__ = [
     "TASK_BYTES",
     "AllOf",
     "AnyOf",
+    "Bounds",
     "ColdFile",
     "CompactedPart",
     "CompactedRead",
@@ -100,6 +108,7 @@ __all__ = [
     "FilesRead",
     "Filter",
     "HistoryChecks",
+    "Known",
     "LearnedTimes",
     "NullTest",
     "OlderLedgers",

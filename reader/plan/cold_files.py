@@ -31,6 +31,7 @@ from reader.plan.pruning import may_match, outside, publish_range
 from reader.table import TopicTable
 
 __all__ = [
+    "Bounds",
     "ColdFile",
     "PlannedFile",
     "files_to_read",
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 _LIMITED = ("__partition", "__ledgerId", "__entryId", "__publishTime")
+Bounds = Mapping[int, tuple[Position | None, Position | None]]
+"""By partition index the first and the last position that is wanted (inclusive, None: open)."""
 _Limits = tuple[int | None, int | None]
 _Mask = npt.NDArray[np.bool_]
 """A truth value of each file."""
@@ -117,15 +120,14 @@ def _numbers(actions: pa.Table, name: str) -> list[int | None]:
 def plan_files(
     files: Sequence[ColdFile],
     predicates: Sequence[Predicate],
-    start: Mapping[int, Position],
-    end: Mapping[int, Position],
+    bounds: Bounds,
 ) -> tuple[PlannedFile, ...]:
     """Each file, and whether its statistics leave room for a matching row.
 
-    ``start``, ``end``: by partition index the first and the last position that is wanted.
+    bounds: by partition index the first and the last position that is wanted, None: open.
     """
     return tuple(
-        PlannedFile(one, _may_hold(one, predicates) and _in_range(one, start, end)) for one in files
+        PlannedFile(one, _may_hold(one, predicates) and _in_range(one, bounds)) for one in files
     )
 
 
@@ -139,11 +141,11 @@ def _may_hold(file: ColdFile, predicates: Sequence[Predicate]) -> bool:
     return True
 
 
-def _in_range(file: ColdFile, start: Mapping[int, Position], end: Mapping[int, Position]) -> bool:
+def _in_range(file: ColdFile, bounds: Bounds) -> bool:
     index, last = file.limit("__partition")
     if index is None or index != last:  # another program has merged partitions
         return True
-    return file.overlaps(index, start.get(index), end.get(index))
+    return file.overlaps(index, *bounds.get(index, (None, None)))
 
 
 # -- filters of any columns ------------------------------------------------------------------------

@@ -7,12 +7,12 @@ table's version holds.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from reader.model import Position, Segment, Split, Topic
+from reader.model import Segment, Split, Topic
 from reader.model.reasons import Pruned, PruneReason
-from reader.plan.cold_files import PlannedFile, plan_files, table_files
+from reader.plan.cold_files import Bounds, PlannedFile, plan_files, table_files
 from reader.plan.filters import Predicate
 from reader.plan.offloaded import ColdPart, cold_part
 from reader.plan.pruning import prune_reason
@@ -20,15 +20,34 @@ from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import PlanningClients, Snapshot, pinned_table
 from reader.plan.splitting import EntryRange, cut_ranges
 
-__all__ = ["TASK_BYTES", "Plan", "PlannedSegment", "make_plan", "narrow_plan", "plan_snapshot"]
+__all__ = [
+    "TASK_BYTES",
+    "Known",
+    "Plan",
+    "PlannedSegment",
+    "make_plan",
+    "narrow_plan",
+    "plan_snapshot",
+]
 
 TASK_BYTES = 128 << 20
 """What one task reads at most, about."""
 
-Positions = Mapping[int, Position]
-"""By partition index."""
 Learned = Mapping[tuple[int, int], LearnedTimes]
 """By (partition index, ledger id)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a topic's segments, besides its snapshot.
+
+    ``learned``: by complete reads. ``cold``: what the snapshot's table version holds, or None.
+    ``clock_skew``: of producers' clocks, by which close times prune, or None.
+    """
+
+    learned: Learned = field(default_factory=dict)
+    cold: ColdPart | None = None
+    clock_skew: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +182,7 @@ def make_plan(
     columns: Collection[str] | None = None,
     predicates: Sequence[Predicate] = (),
     *,
-    start: Positions | None = None,
-    end: Positions | None = None,
+    bounds: Bounds | None = None,
     parallelism: int = 1,
     describe: bool = True,
     times: bool = False,
@@ -189,11 +207,8 @@ def make_plan(
         snapshot,
         columns,
         predicates,
-        start=start,
-        end=end,
-        learned=learned,
-        cold=cold,
-        clock_skew=query.clock_skew,
+        bounds=bounds,
+        known=Known(learned, cold, query.clock_skew),
         parallelism=parallelism,
     )
 
@@ -252,38 +267,35 @@ def plan_snapshot(
     columns: Collection[str] | None = None,
     predicates: Sequence[Predicate] = (),
     *,
-    start: Positions | None = None,
-    end: Positions | None = None,
-    learned: Learned | None = None,
-    cold: ColdPart | None = None,
-    clock_skew: timedelta | None = None,
-    target_bytes: int = TASK_BYTES,
+    bounds: Bounds | None = None,
+    known: Known | None = None,
     parallelism: int = 1,
 ) -> Plan:
-    """The plan of a query that needs ``columns`` (None: all) of rows that match ``predicates``.
+    """Return the plan of a query for ``columns`` (None: all) of rows that match ``predicates``.
 
-    ``start``, ``end``: the first and the last position that is wanted of a partition (inclusive);
-    without an entry all of it is. ``parallelism``: tasks that would run at once.
+    bounds: what is wanted of a partition; all of a partition that has none. parallelism: number of
+    tasks that would run at once.
     """
     wanted = tuple(snapshot.columns.names if columns is None else columns)
-    starts, ends, known = start or {}, end or {}, learned or {}
-    counting = not wanted and not predicates and not starts and not ends
+    ranges, known = bounds or {}, known or Known()
+    learned, cold = known.learned, known.cold
+    counting = not wanted and not predicates and not ranges
     hot: list[PlannedSegment] = []
-    reasons = _prune_reasons(snapshot.hot, predicates, known, clock_skew)
+    reasons = _prune_reasons(snapshot.hot, predicates, learned, known.clock_skew)
     for segment, (place, pruned) in zip(snapshot.hot, reasons.items(), strict=True):
-        counted = _known_rows(segment, known.get(place)) if counting and pruned is None else None
+        counted = _known_rows(segment, learned.get(place)) if counting and pruned is None else None
         hot.append(PlannedSegment(segment, pruned, counted))
-    hot = _with_splits(hot, starts, ends, target_bytes, parallelism)
-    planned = [replace(one, segment=_with_times(one.segment, known)) for one in hot] + [
+    hot = _with_splits(hot, ranges, parallelism)
+    planned = [replace(one, segment=_with_times(one.segment, learned)) for one in hot] + [
         PlannedSegment(one, _unreadable(one)) for one in snapshot.unreadable
     ]
-    planned += _offloaded(snapshot, cold, predicates, starts, ends)
+    planned += _offloaded(snapshot, cold, predicates, ranges)
     return Plan(
         snapshot=snapshot,
         columns=wanted,
         predicates=tuple(predicates),
         segments=tuple(sorted(planned, key=_place)),
-        cold=plan_files(cold.files, predicates, starts, ends) if cold else (),
+        cold=plan_files(cold.files, predicates, ranges) if cold else (),
     )
 
 
@@ -293,30 +305,29 @@ def _place(one: PlannedSegment) -> tuple[int, int]:
 
 def _with_splits(
     hot: Sequence[PlannedSegment],
-    start: Positions,
-    end: Positions,
-    target_bytes: int,
+    bounds: Bounds,
     parallelism: int,
 ) -> list[PlannedSegment]:
     found: list[PlannedSegment] = []
     ranges: list[EntryRange] = []
     for one in hot:
-        wanted = _wanted(one.segment, start, end)
+        wanted = _wanted(one.segment, bounds)
         pruned = one.pruned
         if one.read and wanted is not None:
             ranges.append(wanted)
         elif one.read:
             pruned = PruneReason(Pruned.POSITIONS)
         found.append(replace(one, pruned=pruned))
-    cut = iter(cut_ranges(ranges, target_bytes, parallelism))
+    cut = iter(cut_ranges(ranges, TASK_BYTES, parallelism))
     return [replace(one, splits=next(cut)) if one.read else one for one in found]
 
 
-def _wanted(segment: Segment, start: Positions, end: Positions) -> EntryRange | None:
+def _wanted(segment: Segment, bounds: Bounds) -> EntryRange | None:
     index, first, last = segment.partition.index, 0, segment.last_entry
-    if (low := start.get(index)) is not None and low.ledger >= segment.ledger_id:
+    low, high = bounds.get(index, (None, None))
+    if low is not None and low.ledger >= segment.ledger_id:
         first = low.entry if low.ledger == segment.ledger_id else last + 1
-    if (high := end.get(index)) is not None and high.ledger <= segment.ledger_id:
+    if high is not None and high.ledger <= segment.ledger_id:
         last = min(last, high.entry) if high.ledger == segment.ledger_id else -1
     first = max(0, first)
     return EntryRange(segment, first, last) if first <= last else None
@@ -350,8 +361,7 @@ def _offloaded(
     snapshot: Snapshot,
     cold: ColdPart | None,
     predicates: Sequence[Predicate],
-    start: Positions,
-    end: Positions,
+    bounds: Bounds,
 ) -> list[PlannedSegment]:
     """The table's segments, and those below the watermark of which the log says nothing."""
     found = {(one.partition, one.ledger_id): one for one in cold.segments} if cold else {}
@@ -359,19 +369,17 @@ def _offloaded(
         found.setdefault((one.partition, one.ledger_id), one)
     if snapshot.version is None:  # no commit has added a row
         return [PlannedSegment(one, PruneReason(Pruned.EMPTY)) for one in found.values()]
-    return [
-        PlannedSegment(one, _cold_pruned(one, predicates, start, end)) for one in found.values()
-    ]
+    return [PlannedSegment(one, _cold_pruned(one, predicates, bounds)) for one in found.values()]
 
 
 def _cold_pruned(
-    segment: Segment, predicates: Sequence[Predicate], start: Positions, end: Positions
+    segment: Segment, predicates: Sequence[Predicate], bounds: Bounds
 ) -> PruneReason | None:
     if segment.state == "lost":
         return PruneReason(Pruned.LOST)
     if segment.entries == 0 or segment.rows == 0:
         return PruneReason(Pruned.EMPTY)
-    if _wanted(segment, start, end) is None:
+    if _wanted(segment, bounds) is None:
         return PruneReason(Pruned.POSITIONS)
     recorded = None
     if segment.rows is not None:

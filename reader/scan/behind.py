@@ -71,8 +71,8 @@ def read_behind(
     snapshot = snapshot_of(settings, partition.topic, listed, (), table)
     first = Position(position.ledger, position.entry + 1)
     where &= rows_between(partition.index, first, None)
-    start = {partition.index: first}
-    scan = plan_scan(clients, snapshot, columns, where=where, start=start)
+    bounds = {partition.index: (first, None)}
+    scan = plan_scan(clients, snapshot, columns, where=where, bounds=bounds)
     return RowsBehind(scan.batches(clients), incomplete)
 
 

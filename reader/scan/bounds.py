@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from reader.model import Position, Split
+from reader.model import Split
 from reader.model.columns import rows_between
-from reader.plan import RowFilter
+from reader.plan import Bounds, RowFilter
 from reader.scan.row_scan import RowScan
 
-__all__ = ["Bounds", "within"]
-
-Bounds = tuple[Position | None, Position | None]
-"""The first and the last position that is wanted of a partition (inclusive), None: open."""
+__all__ = ["within"]
 
 
-def within(scan: RowScan, bounds: Mapping[int, Bounds]) -> RowScan:
+def within(scan: RowScan, bounds: Bounds) -> RowScan:
     """The scan of the rows within the bounds of these partitions, by index, and of no other."""
     plan = replace(
         scan.plan,
@@ -38,7 +35,7 @@ def within(scan: RowScan, bounds: Mapping[int, Bounds]) -> RowScan:
     return replace(scan, plan=plan, where=where)
 
 
-def _cut(splits: Sequence[Split], bounds: Mapping[int, Bounds]) -> Iterator[Split]:
+def _cut(splits: Sequence[Split], bounds: Bounds) -> Iterator[Split]:
     for one in splits:
         if one.partition.index not in bounds:
             continue
@@ -53,7 +50,7 @@ def _cut(splits: Sequence[Split], bounds: Mapping[int, Bounds]) -> Iterator[Spli
             yield replace(one, first_entry=low, last_entry=high, whole=whole)
 
 
-def _between(bounds: Mapping[int, Bounds]) -> pc.Expression:
+def _between(bounds: Bounds) -> pc.Expression:
     """Rows of the given partitions that lie within their bounds."""
     found = pc.scalar(False)
     for index, each in bounds.items():

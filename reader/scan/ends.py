@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from reader.clients import Clients
 from reader.model import Position
 from reader.plan import Plan, Snapshot, pinned_table
-from reader.scan.bounds import Bounds, within
+from reader.scan.bounds import within
 from reader.scan.row_scan import RowScan, plan_scan
 from reader.table import file_errors, stored_name
 
@@ -113,7 +113,9 @@ def merged(parts: Sequence[pa.Table], columns: pa.Schema, count: int, newest: bo
     return everything.take(pa.array(taken[::-1] if newest else taken, pa.int64()))
 
 
-def _bounds(stretches: Iterable[_Stretch], entries: int, newest: bool) -> Bounds:
+def _bounds(
+    stretches: Iterable[_Stretch], entries: int, newest: bool
+) -> tuple[Position | None, Position | None]:
     """How far so many entries reach; (None, None): over everything."""
     left = entries
     for one in stretches:

@@ -25,7 +25,7 @@ from reader.closing import Closing
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import BEFORE_ALL, Partition, Position, Topic
 from reader.plan import Snapshot, migrated_note, take_snapshot
-from reader.scan.bounds import Bounds, within
+from reader.scan.bounds import within
 from reader.scan.ends import ORDER_COLUMNS, in_log_order, merged
 from reader.scan.row_scan import plan_scan
 
@@ -118,7 +118,9 @@ def _is_outdated(clients: Clients, snapshot: Snapshot) -> bool:
 def _behind(clients: Clients, snapshot: Snapshot, after: Ends, columns: Sequence[str]) -> pa.Table:
     extra = [name for name in ORDER_COLUMNS if name not in columns]
     scan = plan_scan(clients, snapshot, [*columns, *extra])
-    bounds: dict[int, Bounds] = dict.fromkeys(ends_of(snapshot), (None, None))
+    bounds: dict[int, tuple[Position | None, Position | None]] = dict.fromkeys(
+        ends_of(snapshot), (None, None)
+    )
     for index, end in after.items():
         bounds[index] = Position(end.ledger, end.entry + 1), None
     parts = in_log_order(within(scan, bounds), clients)

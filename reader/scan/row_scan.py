@@ -6,7 +6,7 @@ Splits are read ahead in a few threads, whose batches come in turn. So there is 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from reader.clients import Clients
 from reader.errors import ConfigurationError
-from reader.model import Position
 from reader.plan import (
+    Bounds,
     Plan,
     Predicate,
     Read,
@@ -87,13 +87,12 @@ def plan_scan(
     predicates: Sequence[Predicate] = (),
     where: pc.Expression | None = None,
     *,
-    start: Mapping[int, Position] | None = None,
-    end: Mapping[int, Position] | None = None,
+    bounds: Bounds | None = None,
 ) -> RowScan:
     """Return what a scan of the snapshot reads.
 
-    columns: None for all. predicates, start, end (by partition index): prune only; ``where``
-    decides. Raises ConfigurationError for an unknown column or a filter that cannot be applied.
+    columns: None for all. predicates, bounds: prune only; ``where`` decides. Raises
+    ConfigurationError for an unknown column or a filter that cannot be applied.
     """
     everything = snapshot.columns
     wanted = _fields(everything, everything.names if columns is None else columns, snapshot)
@@ -104,8 +103,7 @@ def plan_scan(
         snapshot,
         names,
         predicates,
-        start=start,
-        end=end,
+        bounds=bounds,
         parallelism=_threads(),
         describe=False,
         times=used is not None and "__publishTime" in used.columns,  # may_match prunes by them

@@ -21,6 +21,7 @@ from reader.model.row_kinds import KIND_COLUMN, RowKind
 from reader.plan import (
     AllOf,
     AnyOf,
+    Bounds,
     ColdFile,
     EncryptedRead,
     Filter,
@@ -64,11 +65,9 @@ class TopicBatch:
     ) -> TopicBatch:
         """Plan what lies between two places of each partition. Raises as ``make_plan``."""
         ranges = _ranges(start, end)
-        nothing = Position(1 << 62, 0)
-        starts = {one.index: nothing for one in end}
-        starts |= {index: first for index, (first, _) in ranges.items()}
-        ends = {index: last for index, (_, last) in ranges.items()}
-        plan = make_plan(clients, snapshot, start=starts, end=ends, describe=False)
+        nothing = Position(1 << 62, 0), None
+        bounds: Bounds = {**{one.index: nothing for one in end}, **ranges}
+        plan = make_plan(clients, snapshot, bounds=bounds, describe=False)
         cold = tuple(
             one
             for one in plan.cold

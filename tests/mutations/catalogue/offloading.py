@@ -63,7 +63,6 @@ MUTATIONS = (
         "",
         "after a TTL or a reset by hand Pulsar deletes what it still had, and no table has",
         ("tests/unit/offloader/test_turn.py",),
-        (f"{_SAFETY}::test_a_hold_that_was_moved_is_moved_back",),
     ),
     Mutation(
         "seen-loss-forgotten",

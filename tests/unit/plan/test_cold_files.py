@@ -64,11 +64,11 @@ def test_which_files_are_left(filters: list[Filter], left: str) -> None:
 
 def test_a_file_of_several_partitions_is_in_every_range() -> None:
     """As another program's OPTIMIZE makes them."""
-    nowhere = {index: Position(10, 0) for index in range(3)}
+    nowhere = dict.fromkeys(range(3), (Position(10, 0), None))
     for last, left in ((0, False), (2, True)):
         limits = {"__partition": (0, last), "__ledgerId": (1, 9), "__entryId": (0, 5)}
         file = ColdFile("a", 1, 1, limits)
-        [found] = plan_files([file], (), nowhere, {})
+        [found] = plan_files([file], (), nowhere)
         assert found.read is left
 
 
@@ -95,7 +95,7 @@ def test_a_publish_time_may_be_as_much_later() -> None:
     (file,) = table_files(table)
     for op, time, read in ((">=", 2_000_999, True), (">", 2_000_999, False), ("<", 10**6, False)):
         wanted = [Predicate("__publishTime", op, (time,))]
-        assert [one.read for one in plan_files([file], wanted, {}, {})] == [read]
+        assert [one.read for one in plan_files([file], wanted, {})] == [read]
 
 
 def test_kinds_of_rows() -> None:

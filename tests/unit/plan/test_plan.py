@@ -17,7 +17,7 @@ from reader.model.reasons import Pruned, Reason, TierReason
 from reader.plan.cold_files import ColdFile
 from reader.plan.filters import Predicate
 from reader.plan.offloaded import ColdPart
-from reader.plan.plan import Plan, PlannedSegment, make_plan, plan_snapshot
+from reader.plan.plan import Known, Plan, PlannedSegment, make_plan, plan_snapshot
 from reader.plan.publish_times import LearnedTimes
 from reader.plan.snapshot import Ciphertext, Snapshot
 from reader.table import TopicTable
@@ -81,7 +81,9 @@ def test_what_is_shown_of_a_segment_is_what_is_read(columns: list[str] | None) -
 def test_of_all_there_is_why_it_is_read_or_not() -> None:
     empty = replace(segment(8, 0), last_entry=-1)
     waiting = replace(segment(10, 0), last_entry=-1, waiting=4)
-    plan = plan_snapshot(with_table(segment(7), tail(9), unreadable=(empty, waiting)), cold=COLD)
+    plan = plan_snapshot(
+        with_table(segment(7), tail(9), unreadable=(empty, waiting)), known=Known(cold=COLD)
+    )
     assert [
         (one.segment.ledger_id, one.segment.tier, one.pruned and one.pruned.kind)
         for one in plan.segments
@@ -106,12 +108,12 @@ def test_of_all_there_is_why_it_is_read_or_not() -> None:
 def test_times_prune_hot_and_cold() -> None:
     learned = {(0, 7): LearnedTimes(0, 7, 0, 99, 500, 20, 29)}
     later = plan_snapshot(
-        with_table(segment(7), tail(9)), None, [time(">", 29)], learned=learned, cold=COLD
+        with_table(segment(7), tail(9)), None, [time(">", 29)], known=Known(learned, COLD)
     )
     assert {one.segment.ledger_id for one in later.segments if one.read} == {9}
     assert {split.ledger_id for split in later.splits} == {9}
     assert (later.files, later.files_read) == (2, 0)
-    some = plan_snapshot(with_table(segment(7)), None, [time("<=", 9)], learned=learned, cold=COLD)
+    some = plan_snapshot(with_table(segment(7)), None, [time("<=", 9)], known=Known(learned, COLD))
     assert {one.segment.ledger_id for one in some.segments if one.read} == {1}
     assert of(some, 7).segment.rows == 500, "what was learned is shown"
     assert (some.files_read, some.file_bytes_read) == (1, 10)
@@ -122,7 +124,10 @@ def test_close_times_are_for_hot_segments_alone() -> None:
     closed = replace(segment(7), closed_at=1)
     old = ColdPart((replace(table_segment(1), rows=None, closed_at=1),), ())
     plan = plan_snapshot(
-        with_table(closed), None, [time(">", 10**12)], cold=old, clock_skew=timedelta(minutes=1)
+        with_table(closed),
+        None,
+        [time(">", 10**12)],
+        known=Known(cold=old, clock_skew=timedelta(minutes=1)),
     )
     assert of(plan, 7).pruned is not None
     assert of(plan, 1).pruned is None
@@ -130,26 +135,28 @@ def test_close_times_are_for_hot_segments_alone() -> None:
 
 def test_rows_that_are_known_are_counted_unread() -> None:
     learned = {(0, 7): LearnedTimes(0, 7, 0, 99, 500, None, None)}
-    plan = plan_snapshot(snapshot(segment(7), segment(8)), [], learned=learned)
+    plan = plan_snapshot(snapshot(segment(7), segment(8)), [], known=Known(learned))
     assert plan.counted == 500
     assert {split.ledger_id for split in plan.splits} == {8}
     assert "not read: it has 500 rows" in str(plan)
     for other in (
-        plan_snapshot(snapshot(segment(7)), ["__key"], learned=learned),
+        plan_snapshot(snapshot(segment(7)), ["__key"], known=Known(learned)),
         plan_snapshot(
             snapshot(segment(7)),
             [],
             [Predicate("__ledgerId", "=", (7,))],
-            learned=learned,
+            known=Known(learned),
         ),
-        plan_snapshot(snapshot(segment(7, 50)), [], learned=learned),
+        plan_snapshot(snapshot(segment(7, 50)), [], known=Known(learned)),
     ):
         assert (other.counted, len(other.splits)) == (0, 1)
 
 
 def test_from_and_to_positions() -> None:
     snap = with_table(segment(7), segment(8), tail(9))
-    plan = plan_snapshot(snap, start={0: Position(7, 90)}, end={0: Position(8, 4)}, cold=COLD)
+    plan = plan_snapshot(
+        snap, bounds={0: (Position(7, 90), Position(8, 4))}, known=Known(cold=COLD)
+    )
     assert [(s.ledger_id, s.first_entry, s.last_entry, s.whole) for s in plan.splits] == [
         (7, 90, 99, False),
         (8, 0, 4, False),
@@ -158,7 +165,7 @@ def test_from_and_to_positions() -> None:
     assert unread == {1, 2, 3, 9}
     assert of(plan, 9).pruned is not None
     assert of(plan, 9).pruned == of(plan, 1).pruned
-    elsewhere = plan_snapshot(snap, start={1: Position(7, 90)})
+    elsewhere = plan_snapshot(snap, bounds={1: (Position(7, 90), None)})
     assert len(elsewhere.splits) == 3
 
 
@@ -171,7 +178,7 @@ def test_a_table_without_rows() -> None:
 
 def test_ciphertext_is_told() -> None:
     sealed = Ciphertext(3, (segment().partition,))
-    plan = plan_snapshot(replace(with_table(), ciphertext=sealed), cold=COLD)
+    plan = plan_snapshot(replace(with_table(), ciphertext=sealed), known=Known(cold=COLD))
     assert "encrypted entries of 1 partitions are decrypted" in str(plan)
     assert plan.restricted(hot=True, files=()).snapshot.ciphertext == sealed
     cold = plan.restricted(hot=False, files=None)

@@ -97,10 +97,10 @@ FILES = (
     ],
 )
 def test_files_that_may_match(predicates: list[Predicate], expected: str) -> None:
-    found = plan_files(FILES, predicates, {}, {})
+    found = plan_files(FILES, predicates, {})
     assert "".join(one.file.path for one in found if one.read) == expected
 
 
 def test_files_of_a_range_of_positions() -> None:
-    found = plan_files(FILES, [], {0: Position(5, 0)}, {1: Position(1, 9)})
+    found = plan_files(FILES, [], {0: (Position(5, 0), None), 1: (None, Position(1, 9))})
     assert "".join(one.file.path for one in found if one.read) == "bd"

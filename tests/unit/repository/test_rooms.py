@@ -166,8 +166,6 @@ def test_no_function_is_too_long_or_has_too_many_parameters() -> None:
 
 _MANY_PARAMETERS = {
     "reader/decode/decoder.py:EntryDecoder.__init__",
-    "reader/plan/plan.py:make_plan",
-    "reader/plan/plan.py:plan_snapshot",
     "reader/sink/manifest.py:Manifest.of",
     "reader/sink/sending.py:send_partition",
     "offloader/cli/preparation/init.py:init",

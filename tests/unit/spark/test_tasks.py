@@ -16,7 +16,7 @@ from reader.plan.cold_files import ColdFile
 from reader.plan.completeness import CompactedPart
 from reader.plan.filters import Predicate
 from reader.plan.offloaded import ColdPart
-from reader.plan.plan import plan_snapshot
+from reader.plan.plan import Known, plan_snapshot
 from reader.plan.publish_times import LearnedTimes
 from reader.plan.reads import (
     CompactedRead,
@@ -54,7 +54,7 @@ def test_tasks_read_what_is_shown(
         snapshot(*HOT),
         columns,
         predicates,
-        learned=LEARNED,
+        known=Known(LEARNED),
         parallelism=parallelism,
     )
     reads = plan_reads(plan, parallelism)
@@ -77,7 +77,7 @@ def test_files_and_ciphertext() -> None:
         ),
     )
     made = replace(snapshot(), version=3, ciphertext=Ciphertext(3, (partition,)))
-    plan = plan_snapshot(made, None, [time("<", 2)], cold=cold)
+    plan = plan_snapshot(made, None, [time("<", 2)], known=Known(cold=cold))
     a, b, _ = cold.files
     assert plan_reads(plan) == (
         FilesRead(plan.topic, 3, (a,), without_encrypted=True),
@@ -94,7 +94,9 @@ def test_a_compacted_view_leaves_out_ciphertext_as_it_does_rows() -> None:
     part = CompactedPart(partition, 7, 35, kept, Position(35, 4))
     made = replace(snapshot(), version=3, ciphertext=Ciphertext(3, (partition,)))
     cold = ColdPart((), (ColdFile("a", 1),))
-    first, *others = plan_reads(plan_snapshot(replace(made, compacted=(part,)), cold=cold))
+    first, *others = plan_reads(
+        plan_snapshot(replace(made, compacted=(part,)), known=Known(cold=cold))
+    )
     assert first == CompactedRead(part), "before all others: Pulsar may replace it at any time"
     most = (1 << 63) - 1
     assert [one.within for one in others if isinstance(one, EncryptedRead)] == [
@@ -102,7 +104,7 @@ def test_a_compacted_view_leaves_out_ciphertext_as_it_does_rows() -> None:
         (Position(35, 0), Position(most, 0)),
     ]
     nothing = replace(made, compacted=(replace(part, first=35),))
-    reads = plan_reads(plan_snapshot(nothing, cold=cold))
+    reads = plan_reads(plan_snapshot(nothing, known=Known(cold=cold)))
     assert [one.within for one in reads if isinstance(one, EncryptedRead)] == [None]
 
 
@@ -115,7 +117,7 @@ def test_where_a_task_was() -> None:
 
 def test_what_spark_does_not_need() -> None:
     cold = ColdPart((), (ColdFile("a", 1), ColdFile("b", 1)))
-    plan = plan_snapshot(replace(snapshot(*HOT), version=3), cold=cold)
+    plan = plan_snapshot(replace(snapshot(*HOT), version=3), known=Known(cold=cold))
     assert plan.restricted(hot=True, files=None) == plan
     fewer = plan.restricted(hot=False, files={"b"})
     assert not fewer.splits
