@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from threading import RLock
@@ -36,7 +35,6 @@ from reader.stream.topic_batch import TopicBatch
 __all__ = ["TopicStream"]
 
 _LAG_SECONDS = 5.0
-_KEPT_BATCHES = 4
 
 
 class TopicStream:
@@ -76,7 +74,6 @@ class TopicStream:
             else None
         )
         self._lag: tuple[object, float, dict[Partition, Lag]] | None = None
-        self._batches: OrderedDict[tuple[str, str, str], list[TopicBatch]] = OrderedDict()
 
     @property
     def name(self) -> str:
@@ -364,27 +361,16 @@ class TopicStream:
         with self._lock:
             found = self._outage.wait(lambda: self._planned(start, end))
             token = json.dumps({str(one.snapshot.topic): to_token(one.snapshot) for one in found})
-            self._keep((start.to_json(), end.to_json(), token), found)
             return token, found
 
     def batch(self, start: StreamOffset, end: StreamOffset, token: str) -> list[TopicBatch]:
-        """What ``plan`` gave with the token, whatever has moved since and whoever planned it.
+        """Plan again what ``plan`` gave with the token, in a process that does not have it.
 
-        Its halves are asked for one by one: of two plans, rows would be in both halves or in none.
-        Raises as ``from_token`` and ``pinned_table``.
+        The rows are those of the same snapshots, whatever has moved since. Raises as ``from_token``
+        and ``pinned_table``.
         """
         with self._lock:
-            key = (start.to_json(), end.to_json(), token)
-            found = self._batches.get(key)
-            if found is None:
-                found = self._planned_before(start, end, json.loads(token))
-                self._keep(key, found)
-            return found
-
-    def _keep(self, key: tuple[str, str, str], batches: list[TopicBatch]) -> None:
-        self._batches[key] = batches
-        while len(self._batches) > _KEPT_BATCHES:
-            self._batches.popitem(last=False)
+            return self._planned_before(start, end, json.loads(token))
 
     def lag(self, at: StreamOffset, latest: StreamOffset) -> dict[Partition, Lag]:
         """How far each partition's rows up to ``latest`` have not been read.

@@ -197,11 +197,14 @@ class Streams:
     def _keep(self, batches: Sequence[TopicBatch]) -> str:
         """Keep a plan. Return its id, which no other planner gives."""
         number = uuid.uuid4().hex
+        self._keep_as(number, batches)
+        return number
+
+    def _keep_as(self, number: str, batches: Sequence[TopicBatch]) -> None:
         with self._lock:
             self._plans[number] = batches
             while len(self._plans) > _KEPT_PLANS:
                 self._plans.popitem(last=False)
-        return number
 
     def _planned(self, config: str | None, batch: MicroBatch) -> Sequence[TopicBatch]:
         """Return the plan of a micro-batch: the very same, or one of the same snapshots."""
@@ -210,7 +213,9 @@ class Streams:
         if known is not None:
             return known
         stream = self._stream(config, batch.stream)
-        return stream.batch(*_range(batch.start, batch.end), batch.snapshots)
+        found = stream.batch(*_range(batch.start, batch.end), batch.snapshots)
+        self._keep_as(batch.plan, found)
+        return found
 
     def _stream(self, config: str | None, stream: Stream) -> TopicStream:
         clients = self._clients_of(config)
