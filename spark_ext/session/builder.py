@@ -82,7 +82,7 @@ def session_conf(
     without the JVM's stack behind it. Fetches the jars on first use.
     """
     config = load_settings(source) if isinstance(source, str) else LakeConfig.load(source)
-    jars = session_jars(_groups(config), config.spark.conf)
+    jars = session_jars(_groups(config), config.spark.jars_mirror)
     conf = {
         "spark.driver.extraClassPath": class_path(jars),
         "spark.sql.extensions": _EXTENSIONS,
@@ -139,7 +139,7 @@ def archive_classes(config: LakeConfig) -> list[Path]:
     conf = session_conf(config)
     paths = [conf["spark.driver.extraClassPath"]]
     if not config.storage.uri:
-        jars = session_jars(_groups(config, any_storage=True), config.spark.conf)
+        jars = session_jars(_groups(config, any_storage=True), config.spark.jars_mirror)
         paths.append(class_path(jars))
     return [
         make_archive(conf | {"spark.driver.extraClassPath": one}) for one in dict.fromkeys(paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from reader.config import Options, ReadConfig, Section
+from reader.config import Options, ReadConfig, Section, Url
 
 __all__ = ["LakeConfig", "SparkConfig"]
 
@@ -15,11 +15,14 @@ class SparkConfig(Section):
     ``class_archive``: a JVM of this machine starts with an archive of Spark's classes, and one is
     made where there is none (``spark_ext.session.class_archive``). ``delta``: SQL also reads Delta
     tables by their paths (``delta.`path` ``), through ``delta-spark``; topics need none of it.
+    ``jars_mirror``: URL of the Maven repository that Spark's jars are fetched from, instead of
+    Ivy's default.
     """
 
     master: str = "local[*]"
     class_archive: bool = True
     delta: bool = False
+    jars_mirror: Url = ""
     conf: Options = Field(default_factory=dict, repr=False)
 
 
