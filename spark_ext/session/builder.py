@@ -248,7 +248,7 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
-    from spark_ext.session.class_archive import archive_options, make_archive_later
+    from spark_ext.session.class_archive import archive_options
     from spark_ext.session.jvm import launch_jvm, safe_path
 
     if config.spark.master.startswith("local"):
@@ -267,8 +267,6 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     } | session_conf(config, quiet=quiet)
     if config.spark.class_archive and config.spark.master.startswith("local"):
         archived = archive_options(conf["spark.driver.extraClassPath"])
-        if not archived:
-            make_archive_later(conf)
         conf[_OPTIONS] = f"{archived} {conf[_OPTIONS]}".strip()
     settings = SparkConf().setAll(list(conf.items()))
     # Secrets are set once the JVM runs, not on its command line.
