@@ -8,8 +8,8 @@
     lending       how clients for one thread at a time are lent and kept
     rotation      files that change while processes run: what is made of them is made anew
     tls           TLS contexts, one for the same section and files
-    private_keys  keys that open encrypted entries, from files or a command
-    key_command   the command: which names it is asked for, and how much it may cost
+    private_keys  keys that open encrypted entries, from files or a function of the operator's
+    key_provider  the function: for which names it is called, and how much it may cost
     private_directory  where caches and state are, which nobody else may write
     closing       what a ``with`` closes
     prefetch      iterators that work ahead of their consumer

@@ -1,8 +1,8 @@
-"""Private keys for decryption, from files or from the user's command."""
+"""Private keys for decryption, from files or from the operator's function."""
 
 from __future__ import annotations
 
-import shutil
+import pkgutil
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reader.config import EncryptionConfig
 from reader.errors import ConfigurationError, UnavailableError
-from reader.key_command import KeyCommand
+from reader.key_provider import KeyProvider
 
 if TYPE_CHECKING:
     from reader.decode import Decryption
@@ -21,9 +21,10 @@ __all__ = ["check_keys", "key_identity", "open_decryption"]
 def open_decryption(
     config: EncryptionConfig, topic: str, *, clock: Callable[[], float] = time.monotonic
 ) -> Decryption | None:
-    """What decrypts a topic's entries; None where no key is configured. ``clock``: seconds.
+    """Return what decrypts a topic's entries, or None if no key is configured.
 
-    It raises ConfigurationError for a key file that cannot be read, when it first needs it.
+    ``clock``: returns seconds. The result raises ConfigurationError if it needs a key file that
+    cannot be read, or a key provider that cannot be imported.
     """
     from reader.decode import Decryption  # heavy, and only where something is decoded
 
@@ -33,25 +34,24 @@ def open_decryption(
 
 
 def check_keys(config: EncryptionConfig) -> None:
-    """Raises ConfigurationError for what no row should have to tell, before anything is read.
+    """Raise ConfigurationError before anything is read, so that no row has to state the reason.
 
-    That is a key file that cannot be read, and a command that is not there.
+    The reason is a key file that cannot be read, or a key provider that cannot be imported.
     """
     for name in config.keys:
         _key_file(config, name)
-    if config.command and shutil.which(config.command[0]) is None:
-        raise ConfigurationError(
-            f"encryption.command is not a program: {config.command[0]!r}",
-            hint="it is a list: program, arguments",
-        )
+    if config.key_provider:
+        _provider(config.key_provider)
 
 
 def _pem(
     config: EncryptionConfig, name: str, topic: str, clock: Callable[[], float]
 ) -> bytes | None:
-    if name in config.keys:  # the user's own names: no path is made of what a producer says
+    if name in config.keys:  # the user's own names: no path is made of a producer's text
         return _key_file(config, name)
-    return _command(tuple(config.command)).key(name, topic, clock) if config.command else None
+    if not config.key_provider:
+        return None
+    return _provider(config.key_provider).key(name, topic, clock)
 
 
 def _key_file(config: EncryptionConfig, name: str) -> bytes:
@@ -65,19 +65,33 @@ def _key_file(config: EncryptionConfig, name: str) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def _command(command: tuple[str, ...]) -> KeyCommand:
-    return KeyCommand(command, key_identity)
+def _provider(path: str) -> KeyProvider:
+    """Import the function. Raises ConfigurationError if that fails."""
+    hint = "name it package.module:function, and install its package wherever Spark runs tasks"
+    try:
+        function = pkgutil.resolve_name(path)
+    except Exception as error:
+        # The text of any other error is the module's own, and may contain a secret.
+        shown = isinstance(error, ImportError | AttributeError | ValueError)
+        raise ConfigurationError(
+            f"cannot import encryption.key_provider {path!r}: "
+            f"{error if shown else type(error).__name__}",
+            hint=hint,
+        ) from error
+    if not callable(function):
+        raise ConfigurationError(f"encryption.key_provider {path!r} is no function", hint=hint)
+    return KeyProvider(function, key_identity)
 
 
 def key_identity(pem: bytes) -> object:
-    """Equal for the same private key, whatever stands around it and however it is written.
+    """Return an equal value for the same private key, however the key is written.
 
-    Raises UnavailableError for what is none.
+    Raises UnavailableError if the bytes are no private key.
     """
     from reader.decode import private_key
 
     try:
-        key = private_key("of encryption.command", pem)
+        key = private_key("of encryption.key_provider", pem)
     except ConfigurationError as error:
-        raise UnavailableError("encryption.command printed what is no private key") from error
+        raise UnavailableError("encryption.key_provider returned no private key") from error
     return key.public_key().public_numbers()

@@ -318,7 +318,6 @@ def tiered(
 SPARK = {
     "master": "local[2]",
     "delta": True,  # its own scan is what ours is compared with
-    "class_archive": False,  # a run archives nothing when it ends
     # On two cores, for tables of a few files and states of a few keys.
     "conf": {
         "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",  # a session of minutes

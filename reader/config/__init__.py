@@ -25,6 +25,7 @@ from reader.config.read_config import ReadConfig
 from reader.config.section import Duration, Options, Section, header_text, read_secret
 from reader.config.storage import StorageConfig
 from reader.config.tiered import TieredConfig
+from reader.config.url import Url
 from reader.config.write import WriteConfig
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Settings",
     "StorageConfig",
     "TieredConfig",
+    "Url",
     "WriteConfig",
     "header_text",
     "read_secret",

@@ -12,23 +12,22 @@ __all__ = ["EncryptionConfig"]
 
 
 class EncryptionConfig(Section):
-    """How encrypted messages are decrypted; without keys they are rescued rows.
+    """How encrypted messages are decrypted. Without keys they are rescued rows.
 
-    ``keys``: files of private keys (RSA or EC, PEM) by the names that producers gave. ``command``
-    is run for a name that is not among them, which it reads as a line from standard input: it
-    prints the key, or nothing where there is none (``reader.key_command``). Both have to be there
-    wherever Spark runs tasks. ``store_plaintext``:
-    whether the offloader decrypts as well; without, tables hold ciphertext, and queries decrypt.
-    ``public_keys``: files of public keys (RSA or EC, PEM) by the names that consumers know, for
-    writes that seal what they send.
+    ``keys``: files of private keys (RSA or EC, PEM) by the names that producers gave.
+    ``key_provider``: the path ``package.module:function`` of a function that returns the private
+    key (PEM, as bytes) of any other name, or None if the name has no key. Files and module are
+    needed wherever Spark runs tasks. ``store_plaintext``: whether the offloader decrypts as well.
+    Otherwise tables hold ciphertext, and queries decrypt it. ``public_keys``: files of public keys
+    (RSA or EC, PEM) by the names that consumers know, with which writes encrypt.
     """
 
     keys: dict[str, Path] = Field(default_factory=dict)
     public_keys: dict[str, Path] = Field(default_factory=dict)
-    command: list[str] = Field(default_factory=list, repr=False)
+    key_provider: str = ""
     store_plaintext: bool = False
 
     @property
     def configured(self) -> bool:
-        """Whether there are keys at all."""
-        return bool(self.keys or self.command)
+        """Whether any private key is configured."""
+        return bool(self.keys or self.key_provider)

@@ -82,7 +82,7 @@ def session_conf(
     without the JVM's stack behind it. Fetches the jars on first use.
     """
     config = load_settings(source) if isinstance(source, str) else LakeConfig.load(source)
-    jars = session_jars(_groups(config), config.spark.conf)
+    jars = session_jars(_groups(config), config.spark.jars_mirror)
     conf = {
         "spark.driver.extraClassPath": class_path(jars),
         "spark.sql.extensions": _EXTENSIONS,
@@ -139,7 +139,7 @@ def archive_classes(config: LakeConfig) -> list[Path]:
     conf = session_conf(config)
     paths = [conf["spark.driver.extraClassPath"]]
     if not config.storage.uri:
-        jars = session_jars(_groups(config, any_storage=True), config.spark.conf)
+        jars = session_jars(_groups(config, any_storage=True), config.spark.jars_mirror)
         paths.append(class_path(jars))
     return [
         make_archive(conf | {"spark.driver.extraClassPath": one}) for one in dict.fromkeys(paths)
@@ -248,7 +248,7 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
-    from spark_ext.session.class_archive import archive_options, make_archive_later
+    from spark_ext.session.class_archive import archive_options
     from spark_ext.session.jvm import launch_jvm, safe_path
 
     if config.spark.master.startswith("local"):
@@ -267,8 +267,6 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     } | session_conf(config, quiet=quiet)
     if config.spark.class_archive and config.spark.master.startswith("local"):
         archived = archive_options(conf["spark.driver.extraClassPath"])
-        if not archived:
-            make_archive_later(conf)
         conf[_OPTIONS] = f"{archived} {conf[_OPTIONS]}".strip()
     settings = SparkConf().setAll(list(conf.items()))
     # Secrets are set once the JVM runs, not on its command line.

@@ -1,21 +1,19 @@
 """An archive of Spark's classes, parsed and checked, which a JVM maps instead of loading jars.
 
-Java's class data sharing (JDK 17: ``-XX:ArchiveClassesAtExit``): a session then starts and answers
-its first query with less CPU. ``pulsar-lake setup`` makes it, with a JVM of its own that runs a few
-small queries; a session without one has it made when its process has ended, by another that steps
-back for all others (``nice``).
+With it (class data sharing, ``-XX:ArchiveClassesAtExit``) a session starts and answers its first
+query with a fifth to a third less CPU. ``pulsar-lake setup`` makes it, with a JVM of its own that
+runs a few small queries. Decision 40 says why Java does not make it by itself.
 
-A file of some 130 MB in the cache, named by what it holds classes of (the Java, and every jar of
-the class path by name, size and time) and by its checksum. A JVM looks what it was made for, and
-goes without one that does not fit; but one that is damaged it takes, and crashes: so its checksum
-is compared at each start, which takes some hundredths of a second. The few newest are kept.
+The archive is a file of some 130 MB in the cache. Its name has a hash of what it was made for (the
+Java, and every jar of the class path by name, size and time) and its own checksum. A JVM ignores an
+archive that was made for something else, but a damaged archive crashes it. So the checksum is
+compared at each start, which takes a tenth of a second. The few newest archives are kept.
 
-It is code: nobody else may write where it lies.
+An archive is code: nobody else may write to its folder.
 """
 
 from __future__ import annotations
 
-import atexit
 import fcntl
 import hashlib
 import json
@@ -30,7 +28,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from reader.errors import PulsarLakeError, UnavailableError
+from reader.errors import UnavailableError
 from reader.private_directory import check_private, make_private
 from spark_ext.session.jars import cache_home
 
@@ -39,7 +37,6 @@ __all__ = [
     "archive_place",
     "find_archive",
     "make_archive",
-    "make_archive_later",
     "needed",
 ]
 
@@ -53,15 +50,15 @@ _SETTINGS = (
     "spark.driver.bindAddress",
     "spark.ui.enabled",
 )
-"""Of a session's, those that the one which makes the archive has too; none is a secret."""
+"""The settings of a session that the archiving session has as well; none is a secret."""
 _KEPT = 4
 _SECONDS = 600
-# What the JVM says of an archive that it does not take goes to standard output.
+# The JVM would print to standard output why it does not take an archive.
 _QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def find_archive(class_path: str) -> Path | None:
-    """The archive for such a JVM, whole and nobody else's; None if there is none.
+    """Return the archive for a JVM, or None if no whole and private one exists.
 
     ``class_path``: ``spark.driver.extraClassPath``, which may have ``*`` for a folder's jars.
     """
@@ -76,7 +73,7 @@ def find_archive(class_path: str) -> Path | None:
 
 
 def archive_place(class_path: str) -> Path | None:
-    """An archive's path up to its checksum; None without a Java."""
+    """Return an archive's path up to its checksum, or None without a Java."""
     java = _java_home()
     if java is None:
         return None
@@ -95,7 +92,7 @@ def archive_place(class_path: str) -> Path | None:
 
 
 def archive_options(class_path: str) -> str:
-    """What makes a JVM use its archive; empty if there is none."""
+    """Return the options that make a JVM use its archive, or "" without an archive."""
     file = find_archive(class_path)
     if file is None or any(one.isspace() for one in str(file)):
         return ""
@@ -105,10 +102,10 @@ def archive_options(class_path: str) -> str:
 
 
 def make_archive(conf: Mapping[str, str]) -> Path:
-    """Make the archive for sessions of these settings, unless it is there; tens of seconds.
+    """Return the archive for sessions of these settings. Make it if it is missing.
 
-    Processes that want it at the same time wait for the first. Raises UnavailableError without a
-    Java or if it cannot be made, OSError if the cache cannot be written.
+    That takes tens of seconds. Only one process at a time makes an archive. Raises UnavailableError
+    without a Java, or if the archive cannot be made; OSError if the cache cannot be written.
     """
     class_path = conf.get(_CLASS_PATH, "")
     place = archive_place(class_path)
@@ -124,49 +121,18 @@ def make_archive(conf: Mapping[str, str]) -> Path:
     return file
 
 
-def make_archive_later(conf: Mapping[str, str]) -> None:
-    """When this process ends, start another one that makes the archive, if there is none.
-
-    None is started where the cache cannot be written or making it has failed before.
-    """
-    class_path = conf.get(_CLASS_PATH, "")
-    place = archive_place(class_path)
-    if place is None or find_archive(class_path) or _failed(place).exists():
-        return
-    try:
-        make_private(place.parent, 0o755)
-    except OSError:
-        return
-    if os.access(place.parent, os.W_OK):
-        atexit.register(_start_making, needed(conf), os.getpid())
-
-
-def _start_making(conf: Mapping[str, str], owner: int) -> None:
-    if os.getpid() != owner:  # a forked child ends sooner
-        return
-    with suppress(OSError):
-        subprocess.Popen(
-            # In one word, so that the other process needs nothing of this one.
-            [sys.executable, "-P", "-m", __name__, "--background", json.dumps(conf)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        ).returncode = 0  # it outlives this process, which need not wait for it
-
-
 def needed(conf: Mapping[str, str]) -> dict[str, str]:
-    """The settings that the making of an archive depends on, which go onto a command line."""
+    """Return the settings that an archive depends on. They are visible on a command line."""
     return {name: conf[name] for name in _SETTINGS if name in conf}
 
 
 def _make(conf: Mapping[str, str], place: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="archiving-") as work:
         made = Path(work) / "classes.jsa"
-        command = [sys.executable, "-P", "-m", "spark_ext.session.class_archive", "--run", work]
+        command = [sys.executable, "-P", "-m", __name__, work, str(made), json.dumps(needed(conf))]
         try:
             done = subprocess.run(
-                [*command, str(made), json.dumps(needed(conf))],
+                command,
                 capture_output=True,
                 text=True,
                 timeout=_SECONDS,
@@ -176,16 +142,16 @@ def _make(conf: Mapping[str, str], place: Path) -> Path:
         except subprocess.TimeoutExpired:
             reason = f"it took more than {_SECONDS} s"
         if not made.is_file():
-            _failed(place).touch()
             raise UnavailableError(f"the archive of Spark's classes was not made: {reason}")
         made.chmod(0o444)
-        file = made.rename(f"{place}-{_checksum(made)}.jsa")
-    _failed(place).unlink(missing_ok=True)
-    return file
+        return made.rename(f"{place}-{_checksum(made)}.jsa")
 
 
 def _run(work: Path, file: Path, conf: Mapping[str, str]) -> None:
-    """In a process of its own: a JVM that loads what queries need and writes it down at its end."""
+    """Start a JVM that loads the classes of queries, and archives them in ``file`` at its end.
+
+    ``work``: an empty folder. The process is used for nothing else.
+    """
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
@@ -211,7 +177,7 @@ def _run(work: Path, file: Path, conf: Mapping[str, str]) -> None:
 
 
 def _load_classes(spark: Any, work: Path) -> None:
-    """Small queries of the kinds that are asked of topics; what fails has loaded its classes."""
+    """Run small queries of the kinds that users ask. A query that fails has loaded its classes."""
     from pyspark.errors import PySparkException
 
     files = str(work / "rows")
@@ -242,7 +208,7 @@ def _load_classes(spark: Any, work: Path) -> None:
 
 
 def _java_home() -> Path | None:
-    """Of the Java that Spark's scripts start: that of ``JAVA_HOME``, else of the PATH."""
+    """Return the home of the Java that Spark's scripts start: ``JAVA_HOME``, else the PATH's."""
     given = os.environ.get("JAVA_HOME")
     found = f"{given}/bin/java" if given else shutil.which("java")
     return Path(found).resolve().parents[1] if found and Path(found).is_file() else None
@@ -256,10 +222,6 @@ def _checksum(file: Path) -> str:
     return f"{found:08x}"
 
 
-def _failed(place: Path) -> Path:
-    return place.with_suffix(".failed")
-
-
 def _drop_old(file: Path) -> None:
     files = sorted(file.parent.glob("classes-*.jsa"), key=lambda one: one.stat().st_mtime)
     for old in files[:-_KEPT]:
@@ -267,18 +229,5 @@ def _drop_old(file: Path) -> None:
             old.unlink(missing_ok=True)  # a JVM that has it mapped keeps it
 
 
-def main(arguments: list[str]) -> int:
-    match arguments:
-        case ["--run", work, file, conf]:
-            _run(Path(work), Path(file), json.loads(conf))
-            return 0
-        case ["--background", conf]:
-            os.nice(19)
-            with suppress(PulsarLakeError, OSError):
-                make_archive(json.loads(conf))
-            return 0
-    return 2
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    _run(Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from reader.config import Options, ReadConfig, Section
+from reader.config import Options, ReadConfig, Section, Url
 
 __all__ = ["LakeConfig", "SparkConfig"]
 
@@ -12,14 +12,18 @@ __all__ = ["LakeConfig", "SparkConfig"]
 class SparkConfig(Section):
     """The embedded Spark session: its master and any Spark setting, which may be a secret.
 
-    ``class_archive``: a JVM of this machine starts with an archive of Spark's classes, and one is
-    made where there is none (``spark_ext.session.class_archive``). ``delta``: SQL also reads Delta
-    tables by their paths (``delta.`path` ``), through ``delta-spark``; topics need none of it.
+    ``class_archive``: whether a JVM of this machine starts with an archive of Spark's classes, and
+    ``pulsar-lake setup`` makes one (``spark_ext.session.class_archive``).
+    ``delta``: whether SQL also reads Delta tables by their paths (``delta.`path` ``), through
+    ``delta-spark``; topics need none of it.
+    ``jars_mirror``: URL of the Maven repository that Spark's jars are fetched from, instead of
+    Ivy's default.
     """
 
     master: str = "local[*]"
     class_archive: bool = True
     delta: bool = False
+    jars_mirror: Url = ""
     conf: Options = Field(default_factory=dict, repr=False)
 
 

@@ -7,6 +7,7 @@ The oracle is what was published, and what Pulsar's Java client reads.
     stream         topics that are followed in small batches
     tiered         what Pulsar's own tiered storage has taken
     kit            the contract of a source as tests; `test_source_contract` runs each source
+    key_provider   a function that returns private keys, for any process
     rows           the rows of a topic by their keys, without Spark
     java           what the Java client reads, as rows
     against_java   a topic that changes beside what the Java client reads of it

@@ -1,10 +1,8 @@
-"""Encrypted messages while a topic changes, and keys that are missing, wrong or of a command."""
+"""Encrypted messages while a topic changes, and keys that are missing, wrong or of a function."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import cached_property
@@ -13,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from pyspark.sql.types import LongType, StructType
 
 from offloader.config import Config
@@ -33,8 +32,10 @@ from spark_ext.datasource.tasks import TaskFormat, plan_tasks, read_task
 from spark_ext.session.handoff import SETTINGS_VARIABLE, settings_file
 from testbed.admin import wait_until
 from testbed.oracle import Json
+from tests.contract import key_provider
 from tests.contract.against_java import Contract, offload_in_thread
 from tests.contract.java import body, bytes_of, java_rows
+from tests.contract.key_provider import DERIVED, KNOWN, NO_KEY, RAISES
 from tests.contract.rows import Key, Row, keyed, rows_of
 from tests.contract.stream.following import Follower
 from tests.spark.stream.runs import ids, reader, run
@@ -253,34 +254,31 @@ def test_sql(
     assert contract_lake.table(topic_name).where("__error = 'encrypted'").count() == 6
 
 
-def test_keys_of_a_command(
+def test_keys_of_a_provider(
     keyed_contract: Callable[..., Keyed], topic_name: str, tmp_path: Path
 ) -> None:
-    script = tmp_path / "keys"
-
-    def answer(text: str) -> list[str]:
-        script.write_text(f"#!/bin/sh\n{text}\n")
-        script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        return [str(script), f"{os.urandom(4).hex()}"]  # answers are kept: another command
-
-    known = keyed_contract()
-    known.contract.oracle.write(topic_name, [{"value": b"x"}], encryption=known.public)
-    pem = tmp_path / "private.pem"
-
-    def rows(text: str) -> list[Row]:
-        made = keyed_contract(keys={}, command=answer(text))
-        config = made.config
-        return list(dataclasses.replace(known, config=config).rows(topic_name).values())
-
-    (row,) = rows(f'read -r name; [ "$name" = one ] && cat {pem}; true')
-    assert (row["value"], row["__error"]) == (b"x", None)
-    (row,) = rows("true")  # it has no such key
-    assert (row["value"], row["__error"]) == (None, "encrypted")
-    (row,) = rows("echo no vault >&2; exit 3")
-    assert row["value"] is None
-    assert row["__error"] == "encrypted: encryption.command ended with exit code 3"
-    (row,) = rows("echo nonsense")
-    assert row["__error"] == "encrypted: encryption.command printed what is no private key"
+    """In this process, and in Spark's planner and workers, which import the function."""
+    public = {
+        KNOWN: DERIVED.public_key()
+        .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        .decode()
+    }
+    made = keyed_contract(keys={}, key_provider=f"{key_provider.__name__}:private_key")
+    expected: dict[str, tuple[bytes | None, str | None]] = {
+        KNOWN: (b"x", None),
+        "unknown": (None, "encrypted"),
+        RAISES: (None, "encrypted: encryption.key_provider raised PermissionError"),
+        NO_KEY: (None, "encrypted: encryption.key_provider returned no private key"),
+    }
+    for name in expected:
+        message = [{"value": b"x"}]
+        made.contract.oracle.write(topic_name, message, encryption={name: public[KNOWN]})
+    rows = sorted(made.rows(topic_name).items())
+    assert [(row["value"], row["__error"]) for _, row in rows] == [*expected.values()]
+    with PulsarLake(made.config) as lake:
+        table = lake.table(topic_name).orderBy("__ledgerId", "__entryId")
+        found = table.select("value", "__error").collect()
+    assert [(row["value"], row["__error"]) for row in found] == [*expected.values()]
 
 
 def test_a_key_file_that_is_missing(

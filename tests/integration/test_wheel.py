@@ -140,7 +140,7 @@ def test_no_wheel_without_the_shim(wheel: Path, tmp_path: Path) -> None:
 
 def test_without_a_network_one_line_says_what_to_do(user: User) -> None:
     done = user.run(
-        "setup", DEFAULT_ARTIFACT_REPOSITORY="http://127.0.0.1:9/", PULSAR_LAKE_CACHE="none"
+        "setup", PULSAR_LAKE__SPARK__JARS_MIRROR="http://127.0.0.1:9/", PULSAR_LAKE_CACHE="none"
     )
     folder = user.folder / "none" / "jars"
     first, error = done.stderr.splitlines()
@@ -175,7 +175,7 @@ def test_java_is_enough(user: User, orders: Orders, lake_config: Config) -> None
     ) as repository:
         done = user.run(
             *("sql", query, "--format", "json", "--config", "lake.toml"),
-            DEFAULT_ARTIFACT_REPOSITORY=repository.url,
+            PULSAR_LAKE__SPARK__JARS_MIRROR=repository.url,
         )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [{"n": TOTAL, "ids": sum(range(TOTAL))}]

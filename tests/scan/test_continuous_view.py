@@ -36,7 +36,6 @@ class Example:
             "PULSAR_LAKE__STORAGE__URI": config.storage.uri,
             "PULSAR_LAKE__STORAGE__OPTIONS": json.dumps(dict(config.storage.options)),
             "PULSAR_LAKE__SPARK__CONF": json.dumps({"spark.sql.shuffle.partitions": "2"}),
-            "PULSAR_LAKE__SPARK__CLASS_ARCHIVE": "false",
             "PYTHONPATH": str(_ROOT),
         }
         (folder / "lake.toml").write_text('[spark]\nmaster = "local[2]"\n')

@@ -39,7 +39,8 @@ def setup(
             say(f"{state:7}  {jar.sha256}  {jar.coordinates}  {jar.file}")
         say(f"{len(missing)} missing in {jars_folder()}", err=True)
         return
-    jars = fetch_jars(groups, conf, lambda line: say(line, err=True), again=True)
+    mirror = found.spark.jars_mirror
+    jars = fetch_jars(groups, mirror, lambda line: say(line, err=True), again=True)
     say(f"{len(jars)} jars for Spark in {jars_folder()}", err=True)
     began = time.monotonic()
     _compile_kernels()

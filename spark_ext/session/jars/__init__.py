@@ -1,16 +1,17 @@
 """The jars Spark needs beside pyspark's own: the catalog shim, Delta, the storages' connectors.
 
-    fetch         a session's jars: there and checked, or fetched now
+    fetch         a session's jars: in the folder and checked, or fetched now
     jar_list      ``jars.lock``: coordinates, SHA-256 and group of each
     ivy           the Ivy that pyspark ships, which fetches them
-    repositories  where from, and how there: what the user has set up for Spark and Maven
     shim          the shim's jar: a wheel has it, beside sources it is compiled
     folders       the cache they are in, and who may write there
     lock          ``make lock``: the list anew, with Maven
 
-``session_jars`` gives the files. The first call fetches what the folder lacks; files that somebody
-put there are taken as well, after their hashes were checked. Later calls start nothing and need no
-network. Files are named by version, so several versions of the project share the folder.
+``session_jars`` returns the files. The first call fetches jars that are missing in the folder, from
+Maven's repository on this machine, else from ``spark.jars_mirror`` or Ivy's default. Files that
+somebody put into the folder are used as well, after their hashes were checked. Later calls start
+nothing and need no network. Files are named by version, so several versions of the project share
+the folder.
 """
 
 from __future__ import annotations

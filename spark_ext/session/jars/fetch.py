@@ -1,4 +1,4 @@
-"""The jars of a session: there and checked, or fetched now."""
+"""The jars of a session: in the folder and checked, or fetched now."""
 
 from __future__ import annotations
 
@@ -6,39 +6,38 @@ import hashlib
 import shutil
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from reader.errors import ConfigurationError, UnavailableError
 from spark_ext.session.jars.folders import jars_folder, locked, open_folder
 from spark_ext.session.jars.ivy import retrieve
 from spark_ext.session.jars.jar_list import GROUPS, LIST, Jar, listed, sha256_of
-from spark_ext.session.jars.repositories import near_copies, spark_settings
 from spark_ext.session.jars.shim import shim_jar
 
 __all__ = ["class_path", "missing_jars", "session_jars"]
 
-_EVERY_SECONDS = 5.0
 _MARK = ".checked-"
 _WORK = ".fetching-"
 
 
 def session_jars(
     groups: Collection[str] = GROUPS,
-    conf: Mapping[str, str] | None = None,
+    mirror: str = "",
     progress: Callable[[str], None] | None = None,
     *,
     again: bool = False,
     file: Path = LIST,
 ) -> tuple[Path, ...]:
-    """The shim's jar and those of the groups, which are fetched on first use.
+    """Return the shim's jar and the jars of the groups. Fetch them on first use.
 
-    ``conf``: Spark's settings, which name repositories. ``progress`` gets a line now and then
-    while it fetches (default: standard error). ``again``: check those that are there once more.
-    Processes that need the same at one time wait for the first. ``file`` lists the jars. In a
-    folder that can only be read they are checked each time. Raises ConfigurationError for a folder
-    that others may write to and without Java, UnavailableError if jars cannot be had.
+    ``mirror``: URL of the Maven repository to fetch from, or "" for Ivy's default.
+    ``progress``: is called with lines for people (default: standard error).
+    ``again``: check the hashes of jars that were checked before.
+    ``file``: lists the jars.
+    A process waits for another one that fetches into the same folder. In a folder that is
+    read-only, hashes are checked each time. Raises ConfigurationError if others may write to the
+    folder, or Java is missing; UnavailableError if jars cannot be fetched.
     """
     folder = jars_folder()
     wanted = listed(groups, file)
@@ -47,7 +46,7 @@ def session_jars(
         open_folder(folder, create=not complete)
         if not complete:
             try:
-                _prepare(folder, wanted, spark_settings(conf or {}), progress or _to_stderr, again)
+                _prepare(folder, wanted, mirror, progress or _to_stderr, again)
             except OSError as error:
                 if not all(_right(folder / jar.file, jar) for jar in wanted):
                     raise ConfigurationError(
@@ -84,81 +83,58 @@ def _marks(folder: Path, wanted: Sequence[Jar]) -> list[Path]:
 
 
 def _prepare(
-    folder: Path,
-    wanted: Sequence[Jar],
-    conf: Mapping[str, str],
-    tell: Callable[[str], None],
-    again: bool,
+    folder: Path, wanted: Sequence[Jar], mirror: str, log: Callable[[str], None], again: bool
 ) -> None:
     with locked(folder):
         if again or not _complete(folder, wanted):  # else the process that had the lock did it
-            _fill(folder, wanted, conf, tell)
+            _fill(folder, wanted, mirror, log)
             for mark in _marks(folder, wanted):
                 mark.touch()
 
 
-def _fill(
-    folder: Path, wanted: Sequence[Jar], conf: Mapping[str, str], tell: Callable[[str], None]
-) -> None:
-    """Every jar in place: who put it there does not matter, its hash does."""
+def _fill(folder: Path, wanted: Sequence[Jar], mirror: str, log: Callable[[str], None]) -> None:
+    """Put every jar in its place. Any file with the right hash will do."""
     for mark in folder.glob(f"{_MARK}*"):
         mark.unlink()
-    for left in folder.glob(f"{_WORK}*"):  # by a process that was killed
-        shutil.rmtree(left, ignore_errors=True)
-    lacking = []
+    for unfinished in folder.glob(f"{_WORK}*"):  # by a process that was killed
+        shutil.rmtree(unfinished, ignore_errors=True)
+    missing = []
     for jar in wanted:
         place = folder / jar.file
         if _right(place, jar):
             continue
         if place.is_file():
-            tell(f"pulsar-lake: {place} is not the file it has to be, and will be replaced")
-        if not any(_take(near, folder, jar) for near in near_copies(jar, conf)):
-            lacking.append(jar)
-    if not lacking:
-        return
-    with tempfile.TemporaryDirectory(dir=folder, prefix=_WORK) as temporary:
-        _fetch(folder, lacking, Path(temporary), conf, tell)
+            log(f"pulsar-lake: {place} is not the file it has to be, and will be replaced")
+        if not _take(Path.home() / ".m2" / "repository" / jar.repository_path, folder, jar):
+            missing.append(jar)
+    if missing:
+        log(f"pulsar-lake: fetching {len(missing)} jars for Spark (once) ...")
+        with tempfile.TemporaryDirectory(dir=folder, prefix=_WORK) as temporary:
+            _fetch(folder, missing, Path(temporary), mirror)
 
 
-def _fetch(
-    folder: Path,
-    lacking: Sequence[Jar],
-    work: Path,
-    conf: Mapping[str, str],
-    tell: Callable[[str], None],
-) -> None:
-    total = len(lacking)
-    tell(f"pulsar-lake: fetching {total} jars for Spark (once) ...")
-    told = time.monotonic()
-
-    def begun(count: int) -> None:
-        nonlocal told
-        if time.monotonic() - told > _EVERY_SECONDS:
-            told = time.monotonic()
-            tell(f"pulsar-lake: {count + 1} of {total} ...")
-
-    # One first: a network without a way out is waited for once, not for each of them.
-    reason = ""
-    for some, step in ((lacking[:1], "first"), (lacking[1:], "rest")):
-        if some and not reason:
-            reason = retrieve(some, work / step, conf, begun if step == "rest" else lambda _: None)
-    left = []
-    for jar in lacking:
-        come = list(work.rglob(jar.file))  # also in Ivy's cache, if another one failed
-        if come and not _right(come[0], jar):
+def _fetch(folder: Path, missing: Sequence[Jar], work: Path, mirror: str) -> None:
+    # One first: a network without a way out is waited for once, not for each jar.
+    reason = retrieve(missing[:1], work / "first", mirror)
+    if not reason and missing[1:]:
+        reason = retrieve(missing[1:], work / "rest", mirror)
+    remaining = []
+    for jar in missing:
+        files = list(work.rglob(jar.file))  # also in Ivy's cache, if another jar failed
+        if files and not _right(files[0], jar):
             reason = f"{jar.file} came with another SHA-256 than it has to have"
-        if not any(_take(file, folder, jar) for file in come):
-            left.append(jar)
-    if left:
+        if not any(_take(file, folder, jar) for file in files):
+            remaining.append(jar)
+    if remaining:
         raise UnavailableError(
-            f"{len(left)} of {total} jars for Spark could not be fetched: {reason}",
-            hint=f"put them into {folder}: `pulsar-lake setup --list` lists them; "
-            "proxies and mirrors are those of Spark and Maven",
+            f"{len(remaining)} of {len(missing)} jars for Spark could not be fetched: {reason}",
+            hint=f"put them into {folder}: `pulsar-lake setup --list` lists them; or set "
+            "spark.jars_mirror, or name your proxy in JAVA_TOOL_OPTIONS",
         )
 
 
 def _take(source: Path, folder: Path, jar: Jar) -> bool:
-    """Copy it, check the copy, and only then give it its name."""
+    """Copy the file, check the copy, and only then give it the jar's name."""
     if not source.is_file():
         return False
     with tempfile.TemporaryDirectory(dir=folder, prefix=_WORK) as temporary:

@@ -23,7 +23,7 @@ _ROOT = Path(__file__).parents[3]
 def server(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a Connect server, started with what ``spark_ext.session.conf`` prints."""
     folder = tmp_path_factory.mktemp("connect")
-    spark = {"master": "local[2]", "class_archive": False}
+    spark = {"master": "local[2]"}
     settings = Settings(folder, cluster, s3.uri, s3.storage_options, spark=spark)
     environment = shell_environment() | {"PULSAR_LAKE_CONFIG": str(settings.path)}
     program = [sys.executable, "-m", "spark_ext.session.conf", "--config", str(settings.path)]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import subprocess
-import sys
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 
 from reader.errors import UnavailableError
-from spark_ext.session import class_archive
 from spark_ext.session.builder import session_conf
 from spark_ext.session.class_archive import (
     archive_options,
     archive_place,
     find_archive,
     make_archive,
+    needed,
 )
 from spark_ext.session.settings import LakeConfig, SparkConfig
 
@@ -151,29 +149,12 @@ def test_a_name_with_blanks_would_be_two_options(
     assert archive_options("") == ""
 
 
-def test_what_could_not_be_made_is_said_and_not_tried_by_each_session(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    registered: list[object] = []
-    monkeypatch.setattr(atexit, "register", lambda *one: registered.append(one))
-    class_archive.make_archive_later(CONF)
-    assert len(registered) == 1
+def test_what_could_not_be_made_is_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:NoSuchOption")
     monkeypatch.setenv("SPARK_HOME", str(cache))  # no Spark is there
     with pytest.raises(UnavailableError, match="was not made"):
         make_archive(CONF)
-    class_archive.make_archive_later(CONF)
-    assert len(registered) == 1
     assert not list(cache.glob("archiving-*")), "nothing half made stays"
-
-
-def test_nothing_is_started_where_it_could_not_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("PULSAR_LAKE_CACHE", str(tmp_path / "file" / "cache"))
-    monkeypatch.setattr(atexit, "register", lambda *one: pytest.fail("registered"))
-    class_archive.make_archive_later(CONF)
 
 
 def test_few_are_kept(cache: Path, archive: Path) -> None:
@@ -189,7 +170,7 @@ def test_few_are_kept(cache: Path, archive: Path) -> None:
 
 def test_what_it_is_made_with_has_no_secret(cache: Path) -> None:
     conf = {**CONF, "spark.hadoop.fs.s3a.secret.key": "s3cret", "spark.my.token": "t0ken"}
-    assert class_archive.needed(conf) == CONF
+    assert needed(conf) == CONF
 
 
 def test_our_java_options_come_before_those_of_the_user() -> None:
@@ -207,15 +188,3 @@ def test_our_java_options_come_before_those_of_the_user() -> None:
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULSAR_LAKE__SPARK__CLASS_ARCHIVE", "false")
     assert not LakeConfig.load(None).spark.class_archive
-
-
-def test_the_other_process_ends_without_a_word_where_it_cannot_write(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    done = subprocess.run(
-        [sys.executable, "-m", "spark_ext.session.class_archive", "--background", "{}"],
-        env={**os.environ, "PULSAR_LAKE_CACHE": str(tmp_path / "file" / "cache")},
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -28,10 +28,12 @@ from spark_ext.session.jars import (
 )
 from spark_ext.session.jars import session_jars as real_session_jars
 from spark_ext.session.jars.jar_list import write_list
-from spark_ext.session.jars.repositories import java_options, spark_settings
 from spark_ext.session.jars.shim import shim_jar
+from spark_ext.session.settings import LakeConfig, SparkConfig
 from tests.support.maven_repository import MavenRepository
 
+NOWHERE = "http://127.0.0.1:9/"
+"""A mirror that nobody reaches."""
 CONTENT = {"first": b"one", "second": b"two" * 1000, "third": b"three"}
 JARS = tuple(
     Jar(
@@ -53,20 +55,15 @@ def repository() -> Iterator[MavenRepository]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user who has the shim and nothing else, and no way to a network."""
+    """A user who has the shim and nothing else."""
     shim = shim_jar().parent
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "shim").symlink_to(shim)
-    for name in ("SPARK_CONF_DIR", "SPARK_HOME", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS"):
-        monkeypatch.delenv(name, raising=False)
-    for name in [*os.environ]:
-        if name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
+    monkeypatch.delenv("JAVA_TOOL_OPTIONS", raising=False)
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PULSAR_LAKE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://127.0.0.1:9/")
     return home
 
 
@@ -83,12 +80,8 @@ def third(session_jars: object, tmp_path: Path) -> Callable[..., tuple[Path, ...
     return partial(real_session_jars, ("s3",), file=tmp_path / "jars.lock")
 
 
-@pytest.fixture
-def default(
-    repository: MavenRepository, monkeypatch: pytest.MonkeyPatch, home: Path
-) -> MavenRepository:
-    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", repository.url)
-    return repository
+def silent(_: str) -> None:
+    """Take a line of progress."""
 
 
 def contents(jars: tuple[Path, ...]) -> list[bytes]:
@@ -98,28 +91,28 @@ def contents(jars: tuple[Path, ...]) -> list[bytes]:
 def test_each_group_is_fetched_once(
     session_jars: Callable[..., tuple[Path, ...]],
     third: Callable[..., tuple[Path, ...]],
-    default: MavenRepository,
+    repository: MavenRepository,
 ) -> None:
     lines: list[str] = []
     (jars_folder() / ".fetching-killed").mkdir(parents=True)
-    some = third({}, lines.append)
+    some = third(repository.url, lines.append)
     assert [jar.name for jar in some[1:]] == ["third-1.2.jar"]
-    assert default.names() == ["third"]
+    assert repository.names() == ["third"]
     assert lines[0] == "pulsar-lake: fetching 1 jars for Spark (once) ..."
-    found = session_jars({}, lines.append)
+    found = session_jars(repository.url, lines.append)
     assert found[0].name.startswith("pulsar-lake-spark-")
     assert [jar.name for jar in found[1:]] == ["first-1.2.jar", "second-1.2.jar", "third-1.2.jar"]
     assert contents(found) == [*CONTENT.values()]
     assert class_path(found) == ":".join(map(str, found))
     assert "pulsar-lake: fetching 2 jars for Spark (once) ..." in lines
-    assert default.names() == [*CONTENT]
+    assert repository.names() == [*CONTENT]
     assert not jars_folder().stat().st_mode & 0o022
     told = len(lines)
-    assert session_jars({}, lines.append) == found
-    assert third({}, lines.append) == some
+    assert session_jars(repository.url, lines.append) == found
+    assert third(repository.url, lines.append) == some
     assert len(real_session_jars(())) == 1
     assert len(lines) == told
-    assert len(default.gets) == 3
+    assert len(repository.gets) == 3
     visible = [one.name for one in jars_folder().iterdir() if one.suffix != ".jar"]
     assert all(re.fullmatch(r"\.lock|\.checked-\w+", name) for name in visible)
     # A folder that is not this user's, as in an image, is not written to.
@@ -155,9 +148,7 @@ def test_a_connector_is_fetched_where_it_is_used(
         assert groups_for(other, {}) == ()
 
 
-def test_a_jar_with_a_classifier(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_jar_with_a_classifier(home: Path, tmp_path: Path) -> None:
     """One of several jars of a version: Ivy asks for exactly that."""
     data = b"with all that it needs"
     digest = hashlib.sha256(data).hexdigest()
@@ -168,18 +159,18 @@ def test_a_jar_with_a_classifier(
     write_list([jar], file)
     assert listed(["gcs"], file) == (jar,)
     with MavenRepository({jar.repository_path: data}) as repository:
-        monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", repository.url)
-        found = real_session_jars(["gcs"], progress=lambda _: None, file=file)
+        found = real_session_jars(["gcs"], repository.url, silent, file=file)
     assert [one.name for one in found[1:]] == [jar.file]
     assert contents(found) == [data]
 
 
 def test_at_the_same_time_one_fetches_and_others_wait(
-    third: Callable[..., tuple[Path, ...]], default: MavenRepository
+    third: Callable[..., tuple[Path, ...]], repository: MavenRepository
 ) -> None:
     found: list[tuple[Path, ...]] = []
     threads = [
-        threading.Thread(target=lambda: found.append(third({}, lambda _: None))) for _ in range(4)
+        threading.Thread(target=lambda: found.append(third(repository.url, silent)))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -187,18 +178,15 @@ def test_at_the_same_time_one_fetches_and_others_wait(
         thread.join()
     assert len(found) == 4
     assert len(set(found)) == 1
-    assert default.names() == ["third"]
+    assert repository.names() == ["third"]
 
 
 def test_without_a_network_one_line_says_what_to_do(
-    session_jars: Callable[..., tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    session_jars: Callable[..., tuple[Path, ...]], tmp_path: Path
 ) -> None:
-    """And shows no password of a URL."""
-    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://me:secret@127.0.0.1:9/")
     with pytest.raises(UnavailableError) as caught:
-        session_jars({}, lambda _: None)
+        session_jars(NOWHERE, silent)
     text = str(caught.value)
-    assert "secret" not in text
     assert re.match(r"3 of 3 jars for Spark could not be fetched: .*Connection refused", text)
     assert f"put them into {jars_folder()}: `pulsar-lake setup --list` lists them" in text
     assert "\n" not in text
@@ -206,127 +194,75 @@ def test_without_a_network_one_line_says_what_to_do(
     for jar in JARS:
         (jars_folder() / jar.file).write_bytes(CONTENT[jar.artifact])
     assert missing_jars(file=tmp_path / "jars.lock") == ()
-    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+    assert contents(session_jars(NOWHERE, silent)) == [*CONTENT.values()]
 
 
 def test_what_came_is_kept_when_the_rest_did_not(
-    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository
+    session_jars: Callable[..., tuple[Path, ...]], repository: MavenRepository
 ) -> None:
-    default.cut = JARS[1].repository_path
+    repository.cut = JARS[1].repository_path
     with pytest.raises(UnavailableError, match=r"1 of 3 jars .*second"):
-        session_jars({}, lambda _: None)
-    default.cut = ""
-    default.gets.clear()
-    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
-    assert default.names() == ["second"]
+        session_jars(repository.url, silent)
+    repository.cut = ""
+    repository.gets.clear()
+    assert contents(session_jars(repository.url, silent)) == [*CONTENT.values()]
+    assert repository.names() == ["second"]
 
 
 def test_another_file_than_the_listed_one_is_refused(
-    third: Callable[..., tuple[Path, ...]], default: MavenRepository
+    third: Callable[..., tuple[Path, ...]], repository: MavenRepository
 ) -> None:
-    default.files[JARS[2].repository_path] = b"something else"
+    repository.files[JARS[2].repository_path] = b"something else"
     with pytest.raises(UnavailableError, match=r"third-1.2.jar came with another SHA-256"):
-        third({}, lambda _: None)
+        third(repository.url, silent)
     assert [one.name for one in jars_folder().iterdir()] == [".lock"]
-    default.files[JARS[2].repository_path] = CONTENT["third"]  # the repository is mended
-    assert contents(third({}, lambda _: None)) == [CONTENT["third"]]
+    repository.files[JARS[2].repository_path] = CONTENT["third"]  # the repository is mended
+    assert contents(third(repository.url, silent)) == [CONTENT["third"]]
 
 
 def test_a_damaged_file_is_named_and_replaced(
-    session_jars: Callable[..., tuple[Path, ...]],
-    default: MavenRepository,
-    monkeypatch: pytest.MonkeyPatch,
+    session_jars: Callable[..., tuple[Path, ...]], repository: MavenRepository
 ) -> None:
     jars_folder().mkdir()
     for jar in JARS:
         (jars_folder() / jar.file).write_bytes(CONTENT[jar.artifact])
-    found = session_jars({}, lambda _: None)
+    found = session_jars(repository.url, silent)
     found[2].write_bytes(b"two")
     lines: list[str] = []
-    assert contents(session_jars({}, lines.append))[1] == b"two", "hashes cost time"
-    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://127.0.0.1:9/")
+    assert contents(session_jars(repository.url, lines.append))[1] == b"two", "hashes cost time"
     with pytest.raises(UnavailableError, match="1 of 1 jars"):
-        session_jars({}, lines.append, again=True)
+        session_jars(NOWHERE, lines.append, again=True)
     assert lines[0] == (
         f"pulsar-lake: {found[2]} is not the file it has to be, and will be replaced"
     )
-    monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", default.url)
-    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()], "without `again`"
+    assert contents(session_jars(repository.url, silent)) == [*CONTENT.values()], "without `again`"
 
 
-def test_copies_on_this_machine_are_taken_if_they_are_right(
-    session_jars: Callable[..., tuple[Path, ...]], default: MavenRepository, home: Path
+def test_mavens_copies_on_this_machine_are_taken_if_they_are_right(
+    session_jars: Callable[..., tuple[Path, ...]], repository: MavenRepository, home: Path
 ) -> None:
-    places = [
-        home / ".m2" / "repository" / JARS[0].repository_path,
-        home / ".ivy2.5.2" / "cache" / "org.lake" / "second" / "jars" / JARS[1].file,
-        home / ".m2" / "repository" / JARS[2].repository_path,
-    ]
-    for place, data in zip(places, (CONTENT["first"], CONTENT["second"], b"cut"), strict=True):
+    for jar, data in zip(JARS, (CONTENT["first"], CONTENT["second"], b"cut"), strict=True):
+        place = home / ".m2" / "repository" / jar.repository_path
         place.parent.mkdir(parents=True)
         place.write_bytes(data)
-    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
-    assert default.names() == ["third"]
+    assert contents(session_jars(repository.url, silent)) == [*CONTENT.values()]
+    assert repository.names() == ["third"]
 
 
-IVY_SETTINGS = """<ivysettings><settings defaultResolver="mine"/><resolvers>
-<ibiblio name="mine" m2compatible="true" root="{url}"/></resolvers></ivysettings>"""
-MAVEN_SETTINGS = """<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"><mirrors>
-<mirror><id>no</id><mirrorOf>*,!central</mirrorOf><url>http://127.0.0.1:9/</url></mirror>
-<mirror><id>yes</id><mirrorOf>central</mirrorOf><url>{url}</url></mirror>
-</mirrors></settings>"""
-
-
-@pytest.mark.parametrize("way", ["ivySettings", "mirror", "java options", "proxy"])
-def test_it_comes_the_way_that_the_user_has_set_up(
+def test_javas_options_name_a_proxy(
     third: Callable[..., tuple[Path, ...]],
     repository: MavenRepository,
-    home: Path,
     monkeypatch: pytest.MonkeyPatch,
-    way: str,
 ) -> None:
-    conf: dict[str, str] = {}
-    if way == "ivySettings":
-        (home / "ivy.xml").write_text(IVY_SETTINGS.format(url=repository.url))
-        conf["spark.jars.ivySettings"] = str(home / "ivy.xml")
-    elif way == "mirror":
-        monkeypatch.delenv("DEFAULT_ARTIFACT_REPOSITORY")
-        (home / ".m2").mkdir()
-        (home / ".m2" / "settings.xml").write_text(MAVEN_SETTINGS.format(url=repository.url))
-    elif way == "proxy":
-        repository.login = "me:se cret"
-        monkeypatch.setenv("DEFAULT_ARTIFACT_REPOSITORY", "http://maven.invalid/")
-        monkeypatch.setenv("http_proxy", f"http://me:se%20cret@{repository.address}")
-    else:  # the repository of spark-defaults, through the proxy of both
-        host, port = repository.address.split(":")
-        repositories = "spark.jars.repositories  http://maven.invalid/, http://127.0.0.1:9/"
-        text = f"# mine\nspark.ui.enabled false\n{repositories}\n"
-        (home / "spark-defaults.conf").write_text(text)
-        monkeypatch.setenv("SPARK_CONF_DIR", str(home))
-        conf["spark.driver.extraJavaOptions"] = f"-Xss4m -Dhttp.proxyHost={host}"
-        monkeypatch.setenv("SPARK_SUBMIT_OPTS", f"-Dhttp.proxyPort={port}")
-        monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseParallelGC -XX:-TieredCompilation")
-    assert contents(third(conf, lambda _: None)) == [CONTENT["third"]]
+    """With a login, and beside options that choose a collector."""
+    repository.login = "me:secret"
+    host, port = repository.address.split(":")
+    options = f"-Dhttp.proxyHost={host} -Dhttp.proxyPort={port} -Dhttp.proxyUser=me"
+    monkeypatch.setenv(
+        "JAVA_TOOL_OPTIONS", f"{options} -Dhttp.proxyPassword=secret -XX:+UseParallelGC"
+    )
+    assert contents(third("http://maven.invalid/", silent)) == [CONTENT["third"]]
     assert [name for name in repository.names() if name in CONTENT] == ["third"]
-
-
-def test_settings_of_the_session_come_before_sparks_defaults(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (home / "spark-defaults.conf").write_text("spark.jars.repositories a\nspark.jars.ivy=b\n")
-    monkeypatch.setenv("SPARK_CONF_DIR", str(home))
-    found = spark_settings({"spark.jars.repositories": "c"})
-    assert found == {"spark.jars.repositories": "c", "spark.jars.ivy": "b"}
-
-
-def test_the_environments_proxies_are_javas(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    monkeypatch.setenv("https_proxy", "proxy.lake:3128")
-    monkeypatch.setenv("no_proxy", ".inside, other.lake")
-    assert java_options({}) == [
-        "-Dhttps.proxyHost=proxy.lake",
-        "-Dhttps.proxyPort=3128",
-        "-Dhttp.nonProxyHosts=localhost|127.*|[::1]|*.inside|other.lake|*.other.lake",
-    ]
 
 
 def test_javas_options_are_not_shown(
@@ -334,32 +270,15 @@ def test_javas_options_are_not_shown(
 ) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dhttp.proxyPassword=secret -XX:NoSuch")
     with pytest.raises(UnavailableError, match="Unrecognized VM option 'NoSuch'") as caught:
-        session_jars({}, lambda _: None)
+        session_jars(NOWHERE, silent)
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("http_proxy", "http://me:se/cret@proxy:3128", "http_proxy is no URL"),
-        ("https_proxy", "proxy:31x8", "https_proxy is no URL"),
-        ("SPARK_SUBMIT_OPTS", "-Dp='secret", "SPARK_SUBMIT_OPTS has a quotation mark"),
-    ],
-)
-def test_options_that_cannot_be_read_are_not_shown(
-    monkeypatch: pytest.MonkeyPatch, home: Path, name: str, value: str, expected: str
-) -> None:
-    monkeypatch.setenv(name, value)
-    with pytest.raises(ConfigurationError, match=expected) as caught:
-        java_options({})
-    assert not re.search("'se'|secret|31x8", str(caught.value))
-
-
-def test_settings_that_are_not_there_are_one_clear_line(
-    session_jars: Callable[..., tuple[Path, ...]],
-) -> None:
-    with pytest.raises(ConfigurationError, match=r"ivySettings names /none\.xml, which is no file"):
-        session_jars({"spark.jars.ivySettings": "/none.xml"}, lambda _: None)
+def test_the_mirror_is_a_url_without_a_login() -> None:
+    assert SparkConfig(jars_mirror="https://maven.lake/all").jars_mirror
+    with pytest.raises(ConfigurationError, match="must not have a user or a password") as caught:
+        LakeConfig.load({"spark": {"jars_mirror": "https://me:secret@maven.lake/all"}})
+    assert "secret" not in str(caught.value)
 
 
 def test_without_java_is_one_clear_line(
@@ -368,7 +287,7 @@ def test_without_java_is_one_clear_line(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(ConfigurationError, match="java is missing"):
-        session_jars({}, lambda _: None)
+        session_jars(NOWHERE, silent)
 
 
 @pytest.mark.parametrize("place", ["cache", "jars"])
@@ -378,12 +297,12 @@ def test_a_folder_where_others_may_write_is_not_used(
     jars_folder().mkdir()
     for jar in JARS:
         (jars_folder() / jar.file).write_bytes(CONTENT[jar.artifact])
-    session_jars({}, lambda _: None)
+    session_jars(NOWHERE, silent)
     directory = jars_folder() if place == "jars" else jars_folder().parent
     for mode in (0o775, 0o757):
         directory.chmod(mode)
         with pytest.raises(ConfigurationError, match="others may write there"):
-            session_jars({}, lambda _: None)
+            session_jars(NOWHERE, silent)
 
 
 def test_a_cache_that_cannot_be_made_is_one_clear_line(
@@ -392,7 +311,7 @@ def test_a_cache_that_cannot_be_made_is_one_clear_line(
     (tmp_path / "file").touch()
     monkeypatch.setenv("PULSAR_LAKE_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(ConfigurationError, match="PULSAR_LAKE_CACHE"):
-        session_jars({}, lambda _: None)
+        session_jars(NOWHERE, silent)
 
 
 def test_a_folder_that_cannot_be_written_is_one_clear_line(
@@ -400,7 +319,7 @@ def test_a_folder_that_cannot_be_written_is_one_clear_line(
 ) -> None:
     (jars_folder() / ".lock").mkdir(parents=True)  # root may write to any folder
     with pytest.raises(ConfigurationError, match=r"cannot be written to .*directory \(free space"):
-        session_jars({}, lambda _: None)
+        session_jars(NOWHERE, silent)
 
 
 def test_right_files_in_a_folder_that_can_only_be_read_are_enough(
@@ -409,10 +328,10 @@ def test_right_files_in_a_folder_that_can_only_be_read_are_enough(
     (jars_folder() / ".lock").mkdir(parents=True)  # root may write to any folder
     for jar in JARS:
         (jars_folder() / jar.file).write_bytes(CONTENT[jar.artifact])
-    assert contents(session_jars({}, lambda _: None)) == [*CONTENT.values()]
+    assert contents(session_jars(NOWHERE, silent)) == [*CONTENT.values()]
     (jars_folder() / JARS[0].file).write_bytes(b"other")
     with pytest.raises(ConfigurationError, match="cannot be written to"):
-        session_jars({}, lambda _: None)
+        session_jars(NOWHERE, silent)
 
 
 def test_every_jar_is_listed_once_with_its_hash() -> None:

@@ -240,7 +240,7 @@ def test_a_key_that_comes_before_a_message_is_given_up(plaintext: World, tmp_pat
 def test_tasks_of_one_commit_that_are_given_other_keys(
     plaintext: World, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:
-    """``encryption.command`` fails for the second, or for the first."""
+    """``encryption.key_provider`` fails for the second, or for the first."""
     tasks = iter([{"mine", "none"} - {last}, {last}])
 
     def decryption(topic: Topic) -> Decryption:
