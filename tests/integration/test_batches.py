@@ -90,7 +90,7 @@ def _entries(blocks: Iterable[EntryBlock]) -> list[tuple[int, bytes]]:
 def _singly(ledger: LedgerMetadata, first: int, last: int) -> list[tuple[int, bytes]]:
     with BookKeeperClient() as client:
         for bookie in ledger.ensemble_at(first):
-            client.pool.avoid_range_reads(bookie)
+            client.health.avoid_range_reads(bookie)
         return _entries(client.read(ledger, first, last, block_bytes=1 << 20))
 
 
