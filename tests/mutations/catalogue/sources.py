@@ -89,18 +89,18 @@ MUTATIONS = (
     ),
     Mutation(
         "a-late-bookie-asked-again",
-        "reader/bookkeeper/pool.py",
-        "        self._late[bookie] = (self.clock() + _AVOID_SECONDS, waits)\n",
+        "reader/bookkeeper/reads/bookie_health.py",
+        "        self._slow[bookie] = (self._now + _AVOID_SECONDS, seconds)\n",
         "",
         "each read waits again for a bookie that does not answer",
-        ("tests/unit/bookkeeper/test_client.py",),
+        ("tests/unit/bookkeeper/test_slow_bookies.py",),
     ),
     Mutation(
         "unhealthy-bookies-asked-first",
-        "reader/bookkeeper/entry_reads.py",
+        "reader/bookkeeper/reads/entry_reads.py",
         "if kind[one]",
         "if not kind[one]",
         "bookies that do not answer are asked first, one time-out after the other",
-        ("tests/unit/bookkeeper/test_striped.py", "tests/unit/bookkeeper/test_client.py"),
+        ("tests/unit/bookkeeper/test_ledger_reads.py", "tests/unit/bookkeeper/test_rules.py"),
     ),
 )

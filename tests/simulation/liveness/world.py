@@ -22,7 +22,7 @@ from offloader.model import Discovery, Observation, TaskCallback, Turn, Workers
 from offloader.schedule import Scheduler, TopicQueue
 from offloader.schedule.lanes import LANES, TurnKind
 from offloader.schedule.queue import QueuedTopic
-from reader.bookkeeper.pool import SilentBookies
+from reader.bookkeeper import SilentBookies
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
 from tests.simulation.liveness.conversions import (
@@ -145,7 +145,7 @@ class ScheduleWorld:
         if topics is not None:
             self.storage = Server("storage")
             self.topics = {one.topic: one for one in topics}
-        self._processes = [SilentBookies(clock=lambda: self.now) for _ in range(CORES)]
+        self._processes = [SilentBookies() for _ in range(CORES)]
         self._ahead = random.choice((0.0, 8 * 3600.0))
         self._failures = _Failures()
         self._outcomes: dict[Topic, Turn | Exception] = {}
@@ -266,14 +266,17 @@ class ScheduleWorld:
     def _allows(self, rack: Server) -> bool:
         """Return whether one of Spark's processes asks the rack, by what it remembers of it."""
         process, pool = self._random.choice(self._processes), object()
-        if not process.allows(rack.name, pool):
+        if not process.allows(rack.name, pool, self.now):
             return False
-        process.asked(rack.name, pool, SILENT_SECONDS)
+        process.record_request(rack.name, pool, SILENT_SECONDS, self.now)
         if rack.state(self.now) == "silent":
             why = f"{rack.name} is silent"
-            self._after(SILENT_SECONDS / 2, lambda: process.silent(rack.name, pool, why))
+            self._after(
+                SILENT_SECONDS / 2,
+                lambda: process.record_silence(rack.name, pool, why, self.now),
+            )
         else:
-            process.answered(rack.name)
+            process.record_answer(rack.name)
         return True
 
     def _committed(

@@ -1,5 +1,6 @@
-"""Codecs and reads of bookies; these fail on demand.
+"""Codecs and reads of bookies; the retry rules without sockets.
 
+memory_bookies  bookies without sockets, and a clock that only waits advance
 fake_bookie     a bookie in this process that answers by a script, and a network that stalls
-stored_ledgers  ledgers as such bookies have them, and what is to come of them
+stored_ledgers  ledgers as such bookies store them, and what a read has to give
 """

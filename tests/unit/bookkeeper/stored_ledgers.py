@@ -1,39 +1,38 @@
-"""Ledgers as bookies have them, and what is to come of them."""
+"""Ledgers as bookies store them, what bookies answer of them, and what a read has to give."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from reader.model import EntryBlock, LedgerMetadata
-from tests.unit.bookkeeper.fake_bookie import (
-    BatchScript,
-    FakeBookie,
-    Script,
-    answer,
-    batch_answer,
-    stored,
-)
+from tests.unit.bookkeeper.fake_bookie import BatchScript, answer, batch_answer, stored
+from tests.unit.bookkeeper.fake_bookie import Script as SocketScript
+from tests.unit.bookkeeper.memory_bookies import MemoryBookies, Replies, Reply, Script
 
 __all__ = [
     "EIO",
     "NOENTRY",
     "NOLEDGER",
     "OK",
+    "V2_EIO",
     "V2_NOENTRY",
+    "V2_NOLEDGER",
     "Store",
-    "batch",
-    "bookies",
+    "content_of",
     "data_of",
     "entries_of",
+    "entry_script",
     "expected",
     "ledger_of",
-    "single",
+    "memory_bookies",
+    "range_script",
+    "socket_scripts",
     "stored_by",
 ]
 
 OK, NOLEDGER, NOENTRY, EIO = 0, 402, 403, 501
-V2_NOENTRY = 2
+V2_NOLEDGER, V2_NOENTRY, V2_EIO = 1, 2, 101
 
 Store = Mapping[tuple[int, int], bytes]
 """Entries as they are stored, by ledger and entry."""
@@ -44,67 +43,105 @@ def data_of(ledger: int, entry: int) -> bytes:
 
 
 def stored_by(ledgers: Iterable[LedgerMetadata]) -> list[dict[tuple[int, int], bytes]]:
-    """What each of the bookies "0", "1" … has of the ledgers' entries."""
+    """What each of the bookies "0" to "3" has of the ledgers' entries."""
     held: list[dict[tuple[int, int], bytes]] = [{} for _ in range(4)]
     for ledger in ledgers:
         for entry in range(ledger.last_entry + 1):
+            body = stored(ledger.ledger_id, entry, data_of(ledger.ledger_id, entry))
             for bookie in ledger.replicas(entry):
-                body = stored(ledger.ledger_id, entry, data_of(ledger.ledger_id, entry))
                 held[int(bookie)][ledger.ledger_id, entry] = body
     return held
 
 
-def single(store: Store) -> Script:
-    def script(request: int, ledger: int, entry: int) -> bytes:
+def content_of(bodies: Iterable[bytes]) -> bytes:
+    """The entries of an answer to a range read."""
+    return b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+
+
+def bodies_of(store: Store, ledger: int, first: int, entries: int, size: int) -> list[bytes]:
+    """What a bookie answers to a range read: up to a missing entry; one entry at least."""
+    bodies: list[bytes] = []
+    left = size - 36
+    for entry in range(first, first + entries):
         body = store.get((ledger, entry))
-        known = OK if body is not None else NOENTRY
-        return answer(request, known, ledger, entry, body)
+        if body is None or (bodies and len(body) + 4 > left):
+            break
+        left -= len(body) + 4
+        bodies.append(body)
+    return bodies
+
+
+def entry_script(store: Store) -> Replies:
+    def script(ledger: int, entry: int) -> Reply:
+        body = store.get((ledger, entry))
+        return Reply(body) if body is not None else Reply(status=NOENTRY)
 
     return script
 
 
-def batch(store: Store) -> BatchScript:
-    def script(request: int, ledger: int, first: int, entries: int, size: int) -> bytes:
-        found: list[bytes] = []
-        left = size - 36
-        for entry in range(first, first + entries):
-            body = store.get((ledger, entry))
-            if body is None or (found and len(body) + 4 > left):
-                break
-            left -= len(body) + 4
-            found.append(body)
-        known = 0 if found else V2_NOENTRY
-        return batch_answer(request, known, ledger, first, found)
+def range_script(store: Store) -> Replies:
+    def script(ledger: int, first: int, entries: int, size: int) -> Reply:
+        bodies = bodies_of(store, ledger, first, entries, size)
+        return Reply(content_of(bodies)) if bodies else Reply(status=V2_NOENTRY)
 
     return script
 
 
-@contextmanager
-def bookies(stores: Iterable[Store]) -> Iterator[tuple[list[FakeBookie], dict[str, str]]]:
-    with ExitStack() as stack:
-        made = [stack.enter_context(FakeBookie(single(one), batch(one))) for one in stores]
-        yield made, {str(n): bookie.address for n, bookie in enumerate(made)}
+def memory_bookies(
+    ledgers: Iterable[LedgerMetadata],
+    entries: Mapping[str, Script] | None = None,
+    ranges: Mapping[str, Script] | None = None,
+    **options: Any,
+) -> MemoryBookies:
+    """Bookies "0" to "3" that store ledgers; ``entries`` and ``ranges``: those that do not."""
+    stores = stored_by(ledgers)
+    return MemoryBookies(
+        {str(n): entry_script(store) for n, store in enumerate(stores)} | dict(entries or {}),
+        {str(n): range_script(store) for n, store in enumerate(stores)} | dict(ranges or {}),
+        **options,
+    )
+
+
+def socket_scripts(store: Store) -> tuple[SocketScript, BatchScript]:
+    """What a ``FakeBookie`` sends."""
+
+    def one(request: int, ledger: int, entry: int) -> bytes:
+        body = store.get((ledger, entry))
+        return answer(request, OK if body is not None else NOENTRY, ledger, entry, body)
+
+    def several(request: int, ledger: int, first: int, entries: int, size: int) -> bytes:
+        bodies = bodies_of(store, ledger, first, entries, size)
+        return batch_answer(request, 0 if bodies else V2_NOENTRY, ledger, first, bodies)
+
+    return one, several
 
 
 def ledger_of(
     number: int,
     count: int,
-    ensembles: tuple[tuple[int, tuple[str, ...]], ...] = ((0, ("0", "1", "2")),),
+    ensemble: Sequence[str] = ("0", "1", "2"),
     quorum: int = 2,
+    *,
+    changes: tuple[tuple[int, tuple[str, ...]], ...] = (),
+    digest: str = "CRC32C",
+    length: int = -1,
 ) -> LedgerMetadata:
-    size = len(ensembles[0][1])
-    return LedgerMetadata(number, "CLOSED", size, quorum, quorum, count - 1, "CRC32C", ensembles)
+    ensembles = ((0, tuple(ensemble)), *changes)
+    size = len(ensemble)
+    return LedgerMetadata(
+        number, "CLOSED", size, quorum, quorum, count - 1, digest, ensembles, length=length
+    )
 
 
 def entries_of(blocks: Iterable[EntryBlock]) -> list[tuple[int, int, bytes]]:
-    found = []
+    entries = []
     for block in blocks:
         assert not block.damaged
         ids = block.entry_ids.tolist()
         assert ids == list(range(ids[0], ids[0] + len(ids)))
         for entry, at, size in zip(ids, block.offsets, block.lengths, strict=True):
-            found.append((block.ledger_id, entry, block.arena[at : at + size].tobytes()))
-    return found
+            entries.append((block.ledger_id, entry, block.arena[at : at + size].tobytes()))
+    return entries
 
 
 def expected(*ranges: tuple[LedgerMetadata, int, int]) -> list[tuple[int, int, bytes]]:
