@@ -49,6 +49,13 @@ lock: .venv/.done  ## Pin every dependency anew (requirements.lock)
 	$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --extra iceberg --extra hdfs --group build -c requirements.lock pyproject.toml -o deploy/requirements.lock --custom-compile-command "make lock"
 	$(BIN)/python -m spark_ext.session.jars.lock
 
+# The newest that generates code of protobuf 6, which runs with each version of protobuf 7.
+PROTOC := grpcio-tools==1.81.1
+
+.PHONY: proto
+proto: .venv/.done  ## Generate reader/wire/pulsar_pb2.py from pulsar.proto
+	$(BIN)/uv tool run --python $(BIN)/python --from $(PROTOC) --with setuptools python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. reader/wire/pulsar.proto
+
 .PHONY: format
 format: .venv/.done  ## Format the code
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .

@@ -2,18 +2,13 @@
 
 A message is sent by itself where it does not fit a batch, or is to be delivered later; in chunks
 where the broker takes no entry of its size. Metadata is written here but for what is only known
-when an entry is sent: producer_name 1, sequence_id 2, publish_time 3, highest_sequence_id 24, of
-batches uncompressed_size 9 and of chunks uuid 26.
+when an entry is sent: producer_name, sequence_id, publish_time, highest_sequence_id, of batches
+uncompressed_size and of chunks uuid.
 
 Each message of a batch has its own sequence id, as all clients write it: Java's
 ``Message.getSequenceId`` shows the batch's first id otherwise. So batches are compressed when they
 are sent (``stored_payload``). Those that are encrypted have none: their payloads leave a task
 sealed.
-
-Fields (PulsarApi.proto, MessageMetadata): properties 4, partition_key 6, compression 8,
-uncompressed_size 9, num_messages_in_batch 11, event_time 12, schema_version 16,
-partition_key_b64_encoded 17, ordering_key 18, deliver_at_time 19, null_value 25,
-num_chunks_from_msg 27, total_chunk_msg_size 28, chunk_id 29.
 """
 
 from __future__ import annotations
@@ -31,7 +26,7 @@ from reader.encode.message_metadata import NOT_DELAYED, MessageColumns
 from reader.errors import ConfigurationError, CorruptError
 from reader.kernels.byte_spans import ByteSpans, fixed
 from reader.kernels.memory import empty_bytes
-from reader.wire import encoded
+from reader.wire.pulsar_pb2 import KeyValue, MessageMetadata
 
 __all__ = ["BatchEncoder", "EncodedEntry", "EntryFormat", "stored_payload"]
 
@@ -103,7 +98,8 @@ def stored_payload(entry: EncodedEntry, first: int) -> tuple[bytes | memoryview,
         raise CorruptError("a batch that was to be sent is damaged")
     packed = entry.codec is not Compression.NONE
     payload = compress(entry.codec, numbered.data[:size])
-    return payload, encoded((9, size if packed else None))
+    metadata = MessageMetadata(uncompressed_size=size if packed else None)
+    return payload, metadata.SerializeToString()
 
 
 class BatchEncoder:
@@ -122,7 +118,7 @@ class BatchEncoder:
         self._open = empty_bytes(min(_LEAST_ROOM, self._batch_bytes))
         self._used = 0
         self._messages = 0
-        self._first_key: tuple[tuple[int, bytes | int | None], ...] = ()
+        self._batch = MessageMetadata()
 
     @property
     def waiting(self) -> int:
@@ -157,7 +153,7 @@ class BatchEncoder:
                 at += 1
                 continue
             if not self._messages:
-                self._first_key = _keys_of(row, columns)
+                self._batch = _keys_of(row, columns)
             most = self._form.messages - self._messages
             behind, used = add_messages(rows, at, most, *arrays, self._open, self._used)
             self._messages += behind - at
@@ -173,8 +169,8 @@ class BatchEncoder:
         """The batch that is open, as an entry."""
         if self._messages:
             payload = self._open.data[: self._used]
-            head = (*self._first_key, (11, self._messages))
-            entry = self._sealed(self._messages, head, payload)
+            self._batch.num_messages_in_batch = self._messages
+            entry = self._sealed(self._messages, self._batch, payload)
             self._messages = self._used = 0
             yield entry
 
@@ -206,77 +202,78 @@ class BatchEncoder:
         tombstone = bool(columns.tombstones[row])
         start, end = (0, 0) if tombstone else (int(values.starts[row]), int(values.ends[row]))
         deliver = int(columns.deliver[row])
-        head = (
-            *((4, encoded((1, name), (2, text))) for name, text in columns.properties(row)),
-            *_keys_of(row, columns),
-            (12, int(columns.events[row]) or None),
-            (19, None if deliver == NOT_DELAYED else deliver),
-            (25, 1 if tombstone else None),
+        metadata = _keys_of(row, columns)
+        metadata.properties.extend(
+            KeyValue(key=name, value=text) for name, text in columns.properties(row)
         )
+        if event := int(columns.events[row]):
+            metadata.event_time = event
+        if deliver != NOT_DELAYED:
+            metadata.deliver_at_time = deliver
+        if tombstone:
+            metadata.null_value = True
+        own_bytes = metadata.ByteSize()
         payload = values.data.data[start:end]
         size = end - start
         compressed = compress(self._form.compression, payload)
-        common = self._head(head, size)
-        room = self._entry_room - len(encoded(*common))
+        self._add_format(metadata, size)
+        room = self._entry_room - metadata.ByteSize()
         if len(compressed) <= room:
-            yield self._entry(1, common, compressed)
+            yield self._entry(1, metadata, compressed)
             return
         if room < _LEAST_CHUNK:
             raise ConfigurationError(
-                f"the key and the properties of a row have {len(encoded(*head))} bytes, and an "
+                f"the key and the properties of a row have {own_bytes} bytes, and an "
                 f"entry has {self._form.entry_bytes} at most",
                 hint="only payloads are sent in chunks; see the broker's maxMessageSize",
                 context={"row": row},
             )
         chunks = -(-len(compressed) // room)
+        metadata.num_chunks_from_msg = chunks
+        metadata.total_chunk_msg_size = len(compressed)
         for number in range(chunks):
+            metadata.chunk_id = number
             piece = compressed[number * room : (number + 1) * room]
-            fields = (*common, (27, chunks), (28, len(compressed)), (29, number))
-            yield self._entry(int(number == chunks - 1), fields, piece, chunk=number + 1)
+            yield self._entry(int(number == chunks - 1), metadata, piece, chunk=number + 1)
 
     def _sealed(
-        self, messages: int, head: tuple[tuple[int, bytes | int | None], ...], payload: memoryview
+        self, messages: int, metadata: MessageMetadata, payload: memoryview
     ) -> EncodedEntry:
+        compression = self._form.compression
         if self._encryption is None:
-            metadata = encoded(*self._head(head, None))
-            return EncodedEntry(messages, metadata, bytes(payload), codec=self._form.compression)
-        fields = self._head(head, len(payload))
-        return self._entry(messages, fields, compress(self._form.compression, payload))
+            self._add_format(metadata, None)
+            written = metadata.SerializeToString()
+            return EncodedEntry(messages, written, bytes(payload), codec=compression)
+        self._add_format(metadata, len(payload))
+        return self._entry(messages, metadata, compress(compression, payload))
 
-    def _head(
-        self, head: tuple[tuple[int, bytes | int | None], ...], size: int | None
-    ) -> tuple[tuple[int, bytes | int | None], ...]:
-        packed = self._form.compression is not Compression.NONE
-        return (
-            *head,
-            (8, int(self._form.compression) if packed else None),
-            (9, size if packed else None),
-            (16, self._form.schema_version or None),
-        )
+    def _add_format(self, metadata: MessageMetadata, size: int | None) -> None:
+        """Add the compression and the schema. size: of the payload before compression."""
+        if self._form.compression is not Compression.NONE:
+            metadata.compression = int(self._form.compression)
+            if size is not None:
+                metadata.uncompressed_size = size
+        if self._form.schema_version:
+            metadata.schema_version = self._form.schema_version
 
     def _entry(
-        self,
-        messages: int,
-        fields: tuple[tuple[int, bytes | int | None], ...],
-        payload: bytes,
-        *,
-        chunk: int = 0,
+        self, messages: int, metadata: MessageMetadata, payload: bytes, *, chunk: int = 0
     ) -> EncodedEntry:
-        metadata = encoded(*fields)
+        written = metadata.SerializeToString()
         if self._encryption is not None:
             more, payload = self._encryption.seal(payload)
-            metadata += more
-        return EncodedEntry(messages, metadata, payload, chunk)
+            written += more
+        return EncodedEntry(messages, written, payload, chunk)
 
 
-def _keys_of(row: int, columns: MessageColumns) -> tuple[tuple[int, bytes | int | None], ...]:
-    """A message's keys in the metadata of its entry; of a batch those of the first message.
+def _keys_of(row: int, columns: MessageColumns) -> MessageMetadata:
+    """Return the metadata of an entry with the keys of its first message.
 
     As the Java client writes them: by them brokers choose a consumer of a Key_Shared subscription.
     """
     key = columns.keys[row]
-    return (
-        (6, key),
-        (17, 1 if key is not None and columns.base64[row] else None),
-        (18, columns.orders[row]),
+    return MessageMetadata(
+        partition_key=key,
+        partition_key_b64_encoded=True if key is not None and columns.base64[row] else None,
+        ordering_key=columns.orders[row],
     )

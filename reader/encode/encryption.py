@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from reader.errors import ConfigurationError
-from reader.wire import encoded
+from reader.wire.pulsar_pb2 import EncryptionKeys, MessageMetadata
 
 __all__ = ["Encryption"]
 
@@ -43,7 +43,7 @@ class Encryption:
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
         self._public = {name: _public_key(name, pem) for name, pem in keys.items()}
-        self._fields: list[tuple[int, bytes | None]] = []
+        self._metadata = MessageMetadata()
         self._cipher: AESGCM | None = None
         self._sealed = 0
 
@@ -52,13 +52,13 @@ class Encryption:
         if self._cipher is None or self._sealed >= _MOST_ENTRIES:
             key = AESGCM.generate_key(256)
             self._cipher, self._sealed = AESGCM(key), 0
-            self._fields = [
-                (13, encoded((1, name), (2, _wrapped(public, key))))
-                for name, public in self._public.items()
-            ]
+            wrapped = {name: _wrapped(public, key) for name, public in self._public.items()}
+            self._metadata = MessageMetadata(
+                encryption_keys=[EncryptionKeys(key=k, value=v) for k, v in wrapped.items()]
+            )
         self._sealed += 1
-        nonce = os.urandom(_NONCE)
-        return encoded(*self._fields, (15, nonce)), self._cipher.encrypt(nonce, payload, None)
+        self._metadata.encryption_param = nonce = os.urandom(_NONCE)
+        return self._metadata.SerializeToString(), self._cipher.encrypt(nonce, payload, None)
 
 
 def _public_key(name: str, pem: bytes) -> rsa.RSAPublicKey | ec.EllipticCurvePublicKey:

@@ -40,7 +40,7 @@ from reader.sink.deduplication import Refusals, is_remembered
 from reader.sink.manifest import PartitionEntries
 from reader.sink.staged_entries import ShownSchema
 from reader.sink.staging import StagedEntries
-from reader.wire import encoded
+from reader.wire.pulsar_pb2 import MessageMetadata
 
 __all__ = ["Sent", "outgoing", "require_same_schema", "send_partition"]
 
@@ -278,13 +278,12 @@ def outgoing(
     """The entry with what is only known when it is sent."""
     highest = sequence + entry.ids - 1
     payload, more = stored_payload(entry, sequence)
-    metadata = (
-        encoded((1, name), (2, sequence), (3, int(now() * 1000)))
-        + entry.metadata
-        + more
-        + encoded(
-            (24, highest if entry.ids > 1 else None),
-            (26, f"{name}-{sequence - entry.chunk + 1}" if entry.chunk else None),
-        )
+    added = MessageMetadata(
+        producer_name=name,
+        sequence_id=sequence,
+        publish_time=int(now() * 1000),
+        highest_sequence_id=highest if entry.ids > 1 else None,
+        uuid=f"{name}-{sequence - entry.chunk + 1}" if entry.chunk else None,
     )
+    metadata = added.SerializeToString() + entry.metadata + more
     return OutgoingEntry(sequence, highest, entry.ids, metadata, payload)

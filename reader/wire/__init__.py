@@ -1,12 +1,13 @@
-"""The wire format that several protocols share, without numba; compiled: ``reader.kernels``.
+"""Protocol Buffers that several rooms share, without numba; compiled: ``reader.kernels``.
 
-    protobuf_fields  Protocol Buffers' wire format
+    pulsar_pb2       Pulsar's commands and metadata, generated from ``pulsar.proto``
+    protobuf_fields  the wire format, for what no definition is compiled of
 
 Imports only ``reader.errors``.
 """
 
 from __future__ import annotations
 
-from reader.wire.protobuf_fields import Fields, encoded, fields, read_varint, signed, varint
+from reader.wire.protobuf_fields import Fields, encoded, fields, read_varint, varint
 
-__all__ = ["Fields", "encoded", "fields", "read_varint", "signed", "varint"]
+__all__ = ["Fields", "encoded", "fields", "read_varint", "varint"]

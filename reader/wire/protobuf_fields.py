@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from reader.errors import CorruptError
 
-__all__ = ["Fields", "encoded", "fields", "read_varint", "signed", "varint"]
+__all__ = ["Fields", "encoded", "fields", "read_varint", "varint"]
 
 _WORD = 1 << 64
 _ONE_BYTE = [bytes((value,)) for value in range(0x80)]
@@ -39,11 +39,6 @@ def encoded(*fields: tuple[int, Value]) -> bytes:
                 data = value.encode() if isinstance(value, str) else value
                 out += varint(number << 3 | 2) + varint(len(data)) + data
     return bytes(out)
-
-
-def signed(value: int) -> int:
-    """A number of 64 bits that is read as unsigned, as Java does it: 2^64 - 1 is -1."""
-    return value - _WORD if value >= _WORD >> 1 else value
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:

@@ -48,7 +48,7 @@ from reader.decode.tables import (
 )
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import EntryBlock
-from reader.wire import encoded
+from reader.wire.pulsar_pb2 import BrokerEntryMetadata
 
 __all__ = ["Decryption", "plain_entry", "private_key"]
 
@@ -192,7 +192,9 @@ def plain_entry(
 
     ``broker_time``: µs since the epoch; None: the broker added no metadata of that kind.
     """
-    broker = encoded((1, None if broker_time is None else broker_time // 1000), (2, index))
+    broker = BrokerEntryMetadata(
+        broker_timestamp=None if broker_time is None else broker_time // 1000, index=index
+    ).SerializeToString()
     head = b"\x0e\x02" + len(broker).to_bytes(4, "big") + broker if broker else b""
     return head + len(metadata).to_bytes(4, "big") + metadata + payload
 

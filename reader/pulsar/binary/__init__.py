@@ -8,8 +8,8 @@
     topic_lookup       which broker serves a topic, redirects and proxies; the open connections
     broker_connection  one socket: TLS, authentication, keep-alive, requests and answers
     frames             what was received, taken apart in bulk: entries and commands
-    commands           codec of what we send
-    replies            codec of what brokers say
+    commands           frames around commands, which ``reader.wire`` defines
+    schema_messages    schemas as brokers write them
     broker_errors      what a broker refuses, as our errors
     service_address    pulsar:// URLs
 
@@ -24,7 +24,7 @@ from reader.pulsar.binary.broker_client import BrokerClient
 from reader.pulsar.binary.frames import prewarm
 from reader.pulsar.binary.producer import OutgoingEntry, Producer
 from reader.pulsar.binary.publisher import Publisher
-from reader.pulsar.binary.replies import SchemaFound
+from reader.pulsar.binary.schema_messages import SchemaFound
 from reader.pulsar.binary.service_address import parse_service_url
 
 __all__ = [

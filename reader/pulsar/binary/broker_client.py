@@ -220,7 +220,9 @@ class BrokerClient(BrokerRequests):
         if consumer is not None:
             moved = consumer.moved
             if moved is not None and self._served is not None:
-                there = self._connections.assigned(self._served, moved.url, moved.tls_url)
+                there = self._connections.assigned(
+                    self._served, moved.assignedBrokerServiceUrl, moved.assignedBrokerServiceUrlTls
+                )
                 self._assigned = there and (consumer.partition, there)
             # Its entries may still be on their way, and whatever made it fail.
             consumer.connection.close()

@@ -11,40 +11,26 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from google.protobuf.message import Message
 
 from reader.closing import Closing
 from reader.config import PulsarConfig
 from reader.errors import ConfigurationError, CorruptError, PulsarLakeError, UnavailableError
 from reader.model import Position
-from reader.pulsar.binary import commands
-from reader.pulsar.binary.broker_errors import refusal
+from reader.pulsar.binary.broker_errors import failed_answer, refusal
+from reader.pulsar.binary.commands import PROTOCOL_VERSION, framed, parsed_command
 from reader.pulsar.binary.frames import FrameReader, Rows
-from reader.pulsar.binary.replies import (
-    Challenge,
-    Connected,
-    ConsumerClosed,
-    Failed,
-    LastMessage,
-    Located,
-    Ping,
-    ProducerClosed,
-    ProducerOpen,
-    Receipt,
-    Reply,
-    SchemaFound,
-    SendRefused,
-    Success,
-    decode_reply,
-)
 from reader.pulsar.binary.service_address import Address
 from reader.pulsar.credentials import Identity, current_token
 from reader.tls import certificate_error, client_context
+from reader.wire import pulsar_pb2 as api
 
 if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview
 
-__all__ = ["BrokerConnection"]
+__all__ = ["Answer", "BrokerConnection"]
 
 _AT_ONCE = 256 << 10
 """Bytes that are read from the socket before they are taken apart, where there are so many."""
@@ -54,7 +40,29 @@ _QUIET_SECONDS = 10.0
 _CHALLENGES = 4
 _PIECES = 512
 _TLS_AT_ONCE = 1 << 20
-_Answer = Success | Failed | Located | LastMessage | SchemaFound | ProducerOpen
+_CLIENT = "pulsar-lake"
+
+Answer = (
+    api.CommandError
+    | api.CommandGetLastMessageIdResponse
+    | api.CommandGetSchemaResponse
+    | api.CommandLookupTopicResponse
+    | api.CommandProducerSuccess
+    | api.CommandSuccess
+)
+Request = (
+    api.CommandCloseConsumer
+    | api.CommandCloseProducer
+    | api.CommandGetLastMessageId
+    | api.CommandGetSchema
+    | api.CommandLookupTopic
+    | api.CommandProducer
+    | api.CommandSubscribe
+)
+ToProducer = api.CommandSendReceipt | api.CommandSendError | api.CommandCloseProducer
+"""A command that a broker sends to a producer."""
+Refuse = Callable[[api.CommandError], PulsarLakeError]
+T = TypeVar("T", bound=Answer)
 
 
 class BrokerConnection(Closing):
@@ -80,17 +88,17 @@ class BrokerConnection(Closing):
         self.name = f"{broker} (through {address})" if broker else str(address)
         self.identity = identity
         self.rows: deque[Rows] = deque()
-        self.consumers: dict[int, ConsumerClosed | None] = {}
-        self.producers: dict[int, deque[Receipt | SendRefused | ProducerClosed]] = {}
+        self.consumers: dict[int, api.CommandCloseConsumer | None] = {}
+        self.producers: dict[int, deque[ToProducer]] = {}
         self.most_bytes = _MOST_BYTES
         self.broken = False
         self.received = 0  # bytes, ever
         self._config = config
         self._clock = clock
-        self._answers: dict[int, _Answer] = {}
+        self._answers: dict[int, Answer] = {}
         self._wanted: set[int] = set()
-        self._connected: Connected | None = None
-        self._failure: Failed | None = None
+        self._connected = False
+        self._failure: api.CommandError | None = None
         self._challenges = 0
         self._frames = FrameReader()
         self._silent = 0.0
@@ -126,11 +134,11 @@ class BrokerConnection(Closing):
         self._requests += 1
         return self._requests
 
-    def send(self, data: bytes) -> None:
-        """Write whole frames."""
+    def send(self, command: Message) -> None:
+        """Write a command."""
         try:
             self._socket.settimeout(self._config.timeout.total_seconds())
-            self._socket.sendall(data)
+            self._socket.sendall(framed(command))
         except OSError as error:
             raise self._lost(error) from error
 
@@ -157,30 +165,44 @@ class BrokerConnection(Closing):
         except OSError as error:
             raise self._lost(error) from error
 
-    def ask(self, number: int, request: bytes) -> None:
-        """Send a request, whose answer ``answer`` gives once it has come."""
+    def ask(self, request: Request) -> int:
+        """Send a request under a number of its own, and return the number."""
+        request.request_id = number = self.next_number()
         self._wanted.add(number)
         self.send(request)
+        return number
 
-    def answer(self, number: int) -> _Answer | None:
-        """The answer to a request, once; None where it has not come yet."""
+    def answer(self, number: int) -> Answer | None:
+        """Return the answer to a request, once, or None if it has not arrived."""
         return self._answers.pop(number, None)
 
     def forget(self, number: int) -> None:
-        """The answer to a request is not needed any more."""
+        """Drop the answer to a request, also if it arrives later."""
         self._wanted.discard(number)
         self._answers.pop(number, None)
 
-    def request(self, number: int, request: bytes, deadline: float) -> _Answer:
-        """The answer to a request, waited for until ``deadline`` of the clock."""
-        self.ask(number, request)
-        return self.awaited(number, deadline)
-
-    def awaited(self, number: int, deadline: float) -> _Answer:
-        """The answer to a request that was sent, waited for until ``deadline`` of the clock."""
-        while (found := self.answer(number)) is None:
+    def awaited(self, number: int, deadline: float) -> Answer:
+        """Wait until ``deadline`` of the clock for the answer to a request, and return it."""
+        while (answer := self.answer(number)) is None:
             self._wait(deadline, "an answer")
-        return found
+        return answer
+
+    def request(self, request: Request, expected: type[T], deadline: float, refuse: Refuse) -> T:
+        """Send a request, and return its answer as ``checked`` does."""
+        return self.checked(self.awaited(self.ask(request), deadline), expected, refuse)
+
+    def checked(self, answer: Answer, expected: type[T], refuse: Refuse) -> T:
+        """Return an answer that is of the expected type.
+
+        refuse: makes the error that is raised if the broker refuses the request. Raises
+        CorruptError if the answer belongs to another kind of request.
+        """
+        if (failed := failed_answer(answer)) is not None:
+            raise refuse(failed)
+        if not isinstance(answer, expected):
+            self.broken = True
+            raise CorruptError(f"the broker {self.name} answers what was not asked")
+        return answer
 
     def poll(self, seconds: float) -> bool:
         """Wait so long for bytes at most, and take apart what came; whether anything did."""
@@ -199,11 +221,6 @@ class BrokerConnection(Closing):
             seen += got
             if seen > most:
                 raise self._lost(OSError("more has come than was asked for"))
-
-    def wrong_answer(self) -> CorruptError:
-        """The error for an answer to something else than was asked."""
-        self.broken = True
-        return CorruptError(f"the broker {self.name} answers what was not asked")
 
     # -- within --------------------------------------------------------------------------------
 
@@ -236,8 +253,19 @@ class BrokerConnection(Closing):
 
     def _shake_hands(self, broker: str | None, deadline: float) -> None:
         method, credential = self._credential(self.identity[0])
-        self.send(commands.connect(method, credential, broker))
-        while self._connected is None:
+        self.send(
+            api.CommandConnect(
+                client_version=_CLIENT,
+                auth_method_name=method,
+                auth_data=credential,
+                protocol_version=PROTOCOL_VERSION,
+                proxy_to_broker_url=broker,
+                feature_flags=api.FeatureFlags(
+                    supports_auth_refresh=True, supports_broker_entry_metadata=True
+                ),
+            )
+        )
+        while not self._connected:
             self._wait(deadline, "the end of the handshake")
 
     def _credential(self, token: str | None) -> tuple[str, bytes | None]:
@@ -253,14 +281,14 @@ class BrokerConnection(Closing):
         if self._failure is not None:
             failure = self._failure
             self.broken = True
-            raise refusal(failure.error, failure.text, f"a connection to {self.name}")
+            raise refusal(failure, f"a connection to {self.name}")
 
     def _keep_alive(self) -> None:
         if self._silent < self._quiet:
             return
         if not self._pinged:
             self._pinged = True
-            self.send(commands.ping())
+            self.send(api.CommandPing())
         elif self._silent >= 2 * self._quiet:
             raise self._lost(TimeoutError("nothing comes, not even the answer to a PING"))
 
@@ -297,39 +325,52 @@ class BrokerConnection(Closing):
                     self.rows.append(rows)
                 if (command := self._frames.command()) is None:
                     return
-                self._take(decode_reply(command))
+                self._take(parsed_command(command))
         except PulsarLakeError:
             self.broken = True
             raise
 
-    def _take(self, reply: Reply) -> None:
-        match reply:
-            case Ping():
-                self.send(commands.pong())
-            case Connected():
-                self._connected = reply
-                self.most_bytes = reply.most_bytes or self.most_bytes
-            case Challenge():
+    def _take(self, command: Message | None) -> None:
+        match command:
+            case api.CommandPing():
+                self.send(api.CommandPong())
+            case api.CommandConnected():
+                self._connected = True
+                self.most_bytes = command.max_message_size or self.most_bytes
+            case api.CommandAuthChallenge():
                 self._answer_challenge()
-            case ConsumerClosed():
-                if reply.consumer in self.consumers:
-                    self.consumers[reply.consumer] = reply
-            case Receipt() | SendRefused() | ProducerClosed():
-                if reply.producer in self.producers:
-                    self.producers[reply.producer].append(reply)
-            case Success() | Failed() | Located() | LastMessage() | SchemaFound() | ProducerOpen():
-                if reply.request in self._wanted:
-                    self._wanted.discard(reply.request)
-                    self._answers[reply.request] = reply
-                elif isinstance(reply, Failed) and self._connected is None:
-                    self._failure = reply
+            case api.CommandCloseConsumer():
+                if command.consumer_id in self.consumers:
+                    self.consumers[command.consumer_id] = command
+            case api.CommandSendReceipt() | api.CommandSendError() | api.CommandCloseProducer():
+                if command.producer_id in self.producers:
+                    self.producers[command.producer_id].append(command)
+            case api.CommandTopicMigrated():
+                # To another cluster: its URL is for lookups, and the settings name the old one.
+                number, kind = command.resource_id, command.resource_type
+                if kind == api.CommandTopicMigrated.Producer:
+                    self._take(api.CommandCloseProducer(producer_id=number))
+                elif kind == api.CommandTopicMigrated.Consumer:
+                    self._take(api.CommandCloseConsumer(consumer_id=number))
+            case _ if isinstance(command, Answer):
+                if command.request_id in self._wanted:
+                    self._wanted.discard(command.request_id)
+                    self._answers[command.request_id] = command
+                elif isinstance(command, api.CommandError) and not self._connected:
+                    self._failure = command
 
     def _answer_challenge(self) -> None:
         self._challenges += 1
-        if self._connected is None and self._challenges > _CHALLENGES:
+        if not self._connected and self._challenges > _CHALLENGES:
             raise self._lost(OSError("the broker never believes who we are"))
         method, credential = self._credential(current_token(self._config))
-        self.send(commands.auth_response(method, credential or b""))
+        self.send(
+            api.CommandAuthResponse(
+                client_version=_CLIENT,
+                response=api.AuthData(auth_method_name=method, auth_data=credential or b""),
+                protocol_version=PROTOCOL_VERSION,
+            )
+        )
 
     def _lost(self, error: Exception) -> UnavailableError:
         self.broken = True

@@ -11,10 +11,10 @@ from reader.closing import Closing
 from reader.config import PulsarConfig
 from reader.errors import NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Partition
-from reader.pulsar.binary import commands
 from reader.pulsar.binary.broker_errors import refusal
-from reader.pulsar.binary.replies import Failed, SchemaFound
+from reader.pulsar.binary.schema_messages import SchemaFound, schema_found
 from reader.pulsar.binary.topic_lookup import BrokerConnections
+from reader.wire.pulsar_pb2 import CommandGetSchema, CommandGetSchemaResponse
 
 __all__ = ["FIRST_PAUSE", "LONGEST_PAUSE", "BrokerRequests"]
 
@@ -70,18 +70,16 @@ class BrokerRequests(Closing):
             topic = partition.topic.full_name
             served = self._connections.served(partition.full_name, deadline)
             connection = self._connections.connection(served, deadline, entries=False)
-            number = connection.next_number()
-            answer = connection.request(
-                number, commands.get_schema(number, topic, version), deadline
-            )
-            if isinstance(answer, SchemaFound):
-                return answer
-            if not isinstance(answer, Failed):
-                raise connection.wrong_answer()
-            error = refusal(answer.error, answer.text, f"the schema of {partition}")
-            if isinstance(error, NotFoundError):
+            try:
+                response = connection.request(
+                    CommandGetSchema(topic=topic, schema_version=version),
+                    CommandGetSchemaResponse,
+                    deadline,
+                    lambda failed: refusal(failed, f"the schema of {partition}"),
+                )
+            except NotFoundError:
                 return None
-            raise error
+            return schema_found(response)
 
         return self._persistently(ask)
 

@@ -22,13 +22,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from reader.errors import UnavailableError
+from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import BEFORE_ALL, EntryBlock, Partition, Position
-from reader.pulsar.binary import commands
 from reader.pulsar.binary.broker_connection import BrokerConnection
 from reader.pulsar.binary.broker_errors import refusal
+from reader.pulsar.binary.commands import message_id_of, position_of
 from reader.pulsar.binary.frames import ENTRY, LEDGER, LENGTH, MESSAGES, OFFSET, Rows
-from reader.pulsar.binary.replies import ConsumerClosed, Failed, LastMessage
+from reader.wire import pulsar_pb2 as api
 
 __all__ = ["ASK_AGAIN_SECONDS", "Consumer"]
 
@@ -81,18 +81,26 @@ class Consumer:
         connection.consumers[self._number] = None
         connection.follow(self._number, self._reached)
         name = f"pulsar-lake-{uuid.uuid4().hex[:12]}"
-        request = connection.next_number()
-        answer = connection.request(
-            request,
-            commands.subscribe(request, self._number, partition.full_name, name, first),
-            deadline,
+        request = api.CommandSubscribe(
+            topic=partition.full_name,
+            subscription=name,
+            subType=api.CommandSubscribe.Exclusive,
+            consumer_id=self._number,
+            consumer_name=name,
+            durable=False,
+            start_message_id=None if first is None else message_id_of(first),
+            read_compacted=False,
+            initialPosition=api.CommandSubscribe.Latest,
+            force_topic_creation=False,
         )
-        if isinstance(answer, Failed):
-            del connection.consumers[self._number]
-            raise refusal(answer.error, answer.text, str(partition))
+        try:
+            connection.request(request, api.CommandSuccess, deadline, self._refusal)
+        except PulsarLakeError:
+            connection.consumers.pop(self._number, None)
+            raise
 
     @property
-    def moved(self) -> ConsumerClosed | None:
+    def moved(self) -> api.CommandCloseConsumer | None:
         """The broker's CLOSE_CONSUMER for this consumer, or None while it is open."""
         return self.connection.consumers.get(self._number)
 
@@ -114,12 +122,11 @@ class Consumer:
         if connection.broken or moved is not None:
             return
         connection.follow(-1, BEFORE_ALL)
-        number = connection.next_number()
-        request = commands.close_consumer(number, self._number)
+        number = connection.ask(api.CommandCloseConsumer(consumer_id=self._number))
         if deadline is None:
-            connection.send(request)
+            connection.forget(number)
         else:
-            connection.request(number, request, deadline)
+            connection.awaited(number, deadline)
 
     def ask_last_position(self) -> None:
         """Request the last entry's position. Only for a consumer without permits."""
@@ -133,11 +140,8 @@ class Consumer:
         assert self._end_request is not None
         number, self._end_request = self._end_request, None
         answer = self.connection.awaited(number, deadline)
-        if isinstance(answer, Failed):
-            raise refusal(answer.error, answer.text, str(self.partition))
-        if not isinstance(answer, LastMessage):
-            raise self.connection.wrong_answer()
-        return answer.position
+        last = self.connection.checked(answer, api.CommandGetLastMessageIdResponse, self._refusal)
+        return position_of(last.last_message_id)
 
     # -- entries -------------------------------------------------------------------------------
 
@@ -220,7 +224,13 @@ class Consumer:
         self._permits = 0
         self._permit(self._window())
         if self._reached.entry >= 0:
-            self.connection.send(commands.acknowledge(self._number, self._reached))
+            self.connection.send(
+                api.CommandAck(
+                    consumer_id=self._number,
+                    ack_type=api.CommandAck.Cumulative,
+                    message_id=[message_id_of(self._reached)],
+                )
+            )
         self._ask_for_end()
 
     def _arrived(self, rows: Rows) -> None:
@@ -271,14 +281,14 @@ class Consumer:
     def _permit(self, messages: int) -> None:
         """Raise the number of permitted messages in flight to at least ``messages``."""
         if messages > self._permits:
-            self.connection.send(commands.flow(self._number, messages - self._permits))
+            more = messages - self._permits
+            self.connection.send(api.CommandFlow(consumer_id=self._number, messagePermits=more))
             self._permits = messages
 
     def _ask_for_end(self) -> None:
         if self._end_request is None:
-            self._end_request = self.connection.next_number()
-            request = commands.last_message_id(self._end_request, self._number)
-            self.connection.ask(self._end_request, request)
+            request = api.CommandGetLastMessageId(consumer_id=self._number)
+            self._end_request = self.connection.ask(request)
 
     def _look_for_end(self) -> bool:
         """Return whether the broker answered the request for its last position."""
@@ -288,15 +298,17 @@ class Consumer:
         if answer is None:
             return False
         self._end_request = None
-        if isinstance(answer, Failed):
-            raise refusal(answer.error, answer.text, str(self.partition))
-        if not isinstance(answer, LastMessage):
-            raise self.connection.wrong_answer()
-        self._passed = max(self._passed, answer.passed or BEFORE_ALL)
-        self._unsure = answer.position.entry < 0
+        last = self.connection.checked(answer, api.CommandGetLastMessageIdResponse, self._refusal)
+        if last.HasField("consumer_mark_delete_position"):
+            self._passed = max(self._passed, position_of(last.consumer_mark_delete_position))
+        end = position_of(last.last_message_id)
+        self._unsure = end.entry < 0
         if not self._unsure:
-            self._end, self._knows_end = answer.position, True
+            self._end, self._knows_end = end, True
         return True
+
+    def _refusal(self, failed: api.CommandError) -> PulsarLakeError:
+        return refusal(failed, str(self.partition))
 
 
 def _count_until(values: npt.NDArray[np.int64], position: Position) -> int:

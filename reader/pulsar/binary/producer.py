@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
+from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.kernels.crc32c import crc32c
 from reader.model import Partition, Position
-from reader.pulsar.binary import commands
-from reader.pulsar.binary.broker_connection import BrokerConnection
-from reader.pulsar.binary.broker_errors import refusal
-from reader.pulsar.binary.replies import Failed, ProducerClosed, ProducerOpen, Receipt, SendRefused
+from reader.pulsar.binary.broker_connection import BrokerConnection, ToProducer
+from reader.pulsar.binary.broker_errors import broker_text, refusal
+from reader.pulsar.binary.commands import framed, position_of
+from reader.wire import pulsar_pb2 as api
 
 __all__ = ["OutgoingEntry", "Producer", "producer_error"]
 
@@ -27,8 +27,10 @@ WINDOW_ENTRIES = 1000
 _MOST_BYTES = 32 << 20
 SEND_BYTES = 1 << 20
 """Bytes of entries that are written to the socket together."""
-_QUOTA = (7, 8)  # ProducerBlockedQuotaExceededError, …Exception
-_UNSURE, _TERMINATED, _BUSY, _INCOMPATIBLE, _NOT_ALLOWED, _FENCED = 2, 15, 16, 18, 22, 25
+_QUOTA = (
+    api.ServerError.ProducerBlockedQuotaExceededError,
+    api.ServerError.ProducerBlockedQuotaExceededException,
+)
 _MAGIC = b"\x0e\x01"
 
 
@@ -52,10 +54,11 @@ class Producer:
 
     ``name``: None: the broker makes one up. ``last_sequence``: the highest id of this name that
     was given to the topic's ledger, as far as the broker remembers; -1: it knows of none. Not all
-    of it need have been stored: only a receipt says that. ``schema``: as ``commands.producer``
-    takes it. ``stored``: how many entries the broker has confirmed; ``repeated``: (first, highest
-    id) of those among them that it had already. ``last``: the highest position that was confirmed.
-    ``refused``: whether the broker has refused an entry.
+    of it need have been stored: only a receipt says that. ``schema``: of its messages, as a broker
+    writes it; a topic that lacks it gets it, if its strategy allows. ``stored``: how many entries
+    the broker has confirmed; ``repeated``: (first, highest id) of those among them that it had
+    already. ``last``: the highest position that was confirmed. ``refused``: whether the broker has
+    refused an entry.
     """
 
     def __init__(
@@ -83,25 +86,26 @@ class Producer:
         self._pieces: list[bytes | memoryview] = []
         self._pieces_bytes = 0
         self._number = connection.next_number()
-        self._said: deque[Receipt | SendRefused | ProducerClosed] = deque()
-        connection.producers[self._number] = self._said
-        request = connection.next_number()
-        answer = connection.request(
-            request,
-            commands.producer(
-                request, self._number, partition.full_name, name, schema, encrypted=encrypted
-            ),
-            deadline,
+        self._received: deque[ToProducer] = deque()
+        connection.producers[self._number] = self._received
+        request = api.CommandProducer(
+            topic=partition.full_name,
+            producer_id=self._number,
+            producer_name=name,
+            encrypted=encrypted,
+            schema=schema,
+            user_provided_producer_name=name is not None,
         )
-        if isinstance(answer, ProducerOpen):
-            self.name = answer.name
-            self.last_sequence = answer.last_sequence
-            self.schema_version = answer.schema_version
-            return
-        del connection.producers[self._number]
-        if isinstance(answer, Failed):
-            raise producer_error(answer.error, answer.text, partition)
-        raise connection.wrong_answer()
+        try:
+            opened = connection.request(
+                request, api.CommandProducerSuccess, deadline, self._refusal
+            )
+        except PulsarLakeError:
+            connection.producers.pop(self._number, None)
+            raise
+        self.name = opened.producer_name
+        self.last_sequence = opened.last_sequence_id
+        self.schema_version = opened.schema_version
 
     @property
     def first_waiting(self) -> int | None:
@@ -135,14 +139,13 @@ class Producer:
             len(entry.payload),
             crc32c(np.frombuffer(head, np.uint8), 0, len(head)),
         )
-        framed = commands.send(
-            self._number,
-            entry.sequence,
-            entry.highest,
-            entry.messages,
-            len(_MAGIC) + 4 + len(head) + len(entry.payload),
+        command = api.CommandSend(
+            producer_id=self._number, sequence_id=entry.sequence, num_messages=entry.messages
         )
-        self._pieces += (framed + _MAGIC + checksum.to_bytes(4, "big") + head, entry.payload)
+        if entry.highest != entry.sequence:
+            command.highest_sequence_id = entry.highest
+        begin = framed(command, len(_MAGIC) + 4 + len(head) + len(entry.payload))
+        self._pieces += (begin + _MAGIC + checksum.to_bytes(4, "big") + head, entry.payload)
         self._pieces_bytes += size
         if self._pieces_bytes >= SEND_BYTES:
             self._write()
@@ -160,12 +163,11 @@ class Producer:
         self.connection.producers.pop(self._number, None)
         if self.connection.broken:
             return
-        number = self.connection.next_number()
-        request = commands.close_producer(number, self._number)
+        number = self.connection.ask(api.CommandCloseProducer(producer_id=self._number))
         if deadline is None:
-            self.connection.send(request)
+            self.connection.forget(number)
         else:
-            self.connection.request(number, request, deadline)
+            self.connection.awaited(number, deadline)
 
     def _write(self) -> None:
         if self._pieces:
@@ -190,65 +192,74 @@ class Producer:
                 )
 
     def _confirm(self) -> None:
-        while self._said:
-            match said := self._said.popleft():
-                case Receipt():
-                    self._stored(said)
-                case SendRefused():
+        while self._received:
+            match command := self._received.popleft():
+                case api.CommandSendReceipt():
+                    self._stored(command)
+                case api.CommandSendError():
                     # What is on its way behind it must not be stored, or it never could be.
                     self.refused = True
                     self.connection.close()
-                    raise producer_error(said.error, said.text, self.partition)
-                case ProducerClosed():
+                    raise self._refusal(command)
+                case api.CommandCloseProducer():
                     self.connection.producers.pop(self._number, None)
                     raise UnavailableError(f"the broker has closed {self.partition}")
 
-    def _stored(self, said: Receipt) -> None:
+    def _stored(self, receipt: api.CommandSendReceipt) -> None:
         """Each entry has one of its own; what was there already is confirmed ahead of others."""
-        sent = self._window.pop(said.sequence, None)
+        sent = self._window.pop(receipt.sequence_id, None)
         if sent is None:
             return
         highest, size = sent
         self._window_bytes -= size
         self.stored += 1
-        if said.position.ledger < 0:
-            self.repeated.append((said.sequence, highest))
+        position = position_of(receipt.message_id)
+        if position.ledger < 0:
+            self.repeated.append((receipt.sequence_id, highest))
         else:
-            self.last = max(self.last or said.position, said.position)
+            self.last = max(self.last or position, position)
+
+    def _refusal(self, failed: api.CommandError | api.CommandSendError) -> PulsarLakeError:
+        return producer_error(failed, self.partition)
 
 
-def producer_error(error: int | None, text: str, partition: Partition) -> PulsarLakeError:
-    """What a broker refuses to a producer."""
-    said = plain_text(text)
+def producer_error(
+    failed: api.CommandError | api.CommandSendError, partition: Partition
+) -> PulsarLakeError:
+    """Return the error for what a broker refuses to a producer."""
+    error, said = failed.error, broker_text(failed)
     if error in _QUOTA:
         return UnavailableError(
             f"the backlog quota of {partition} is exceeded, so nothing can be published",
             hint=f"subscriptions have to catch up: {said}",
         )
-    if error == _UNSURE:
+    if error == api.ServerError.PersistenceError:
         return UnavailableError(f"{partition} has it, and has not stored it yet: {said}")
     # One code for a name that is taken (which the text has in it), and for a topic that is.
-    full = error == _BUSY and "is already connected" not in text
-    if error == _FENCED or (full and "exclusive producer" in text):
+    busy = error == api.ServerError.ProducerBusy
+    full = busy and b"is already connected" not in failed.message
+    if error == api.ServerError.ProducerFenced or (
+        full and b"exclusive producer" in failed.message
+    ):
         return ConfigurationError(
             f"an exclusive producer has {partition} for itself, as long as it is connected",
             hint=said,
         )
-    if full and "reached max" in text:
+    if full and b"reached max" in failed.message:
         return ConfigurationError(f"{partition} takes no more producers", hint=said)
-    if error == _BUSY:
+    if busy:
         return UnavailableError(
             f"another producer of that name is connected to {partition}",
             hint=f"another run of the same query? {said}",
         )
-    if error == _INCOMPATIBLE:
+    if error == api.ServerError.IncompatibleSchema:
         return ConfigurationError(
             f"the schema is not compatible with that of {partition}", hint=said
         )
-    if error == _TERMINATED:
+    if error == api.ServerError.TopicTerminatedError:
         return ConfigurationError(
             f"{partition} is terminated: nothing can be published any more", hint=said
         )
-    if error == _NOT_ALLOWED:
+    if error == api.ServerError.NotAllowedError:
         return ConfigurationError(f"the broker refuses what is sent to {partition}", hint=said)
-    return refusal(error, text, f"producing to {partition}")
+    return refusal(failed, f"producing to {partition}")

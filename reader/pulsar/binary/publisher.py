@@ -5,7 +5,7 @@ from __future__ import annotations
 from reader.model import Partition
 from reader.pulsar.binary.broker_requests import BrokerRequests
 from reader.pulsar.binary.producer import Producer
-from reader.pulsar.binary.replies import SchemaFound
+from reader.pulsar.binary.schema_messages import SchemaFound
 
 __all__ = ["Publisher"]
 

@@ -13,12 +13,11 @@ from typing import TypeVar
 from reader.closing import Closing
 from reader.config import PulsarConfig
 from reader.errors import ConfigurationError, UnavailableError
-from reader.pulsar.binary import commands
 from reader.pulsar.binary.broker_connection import BrokerConnection
 from reader.pulsar.binary.broker_errors import refusal
-from reader.pulsar.binary.replies import Failed, Located
 from reader.pulsar.binary.service_address import Address, parse_service_url
 from reader.pulsar.credentials import current_identity
+from reader.wire.pulsar_pb2 import CommandLookupTopic, CommandLookupTopicResponse
 
 __all__ = ["BrokerConnections", "Served"]
 
@@ -127,18 +126,21 @@ class BrokerConnections(Closing):
         connection = self.connection(asked, deadline, entries=False)
         authoritative = False
         for _ in range(_MOST_REDIRECTS):
-            number = connection.next_number()
-            found = connection.request(
-                number, commands.lookup(number, topic, authoritative), deadline
+            located = connection.request(
+                CommandLookupTopic(topic=topic, authoritative=authoritative),
+                CommandLookupTopicResponse,
+                deadline,
+                lambda failed: refusal(failed, topic),
             )
-            if isinstance(found, Failed):
-                raise refusal(found.error, found.text, topic)
-            if not isinstance(found, Located):
-                raise connection.wrong_answer()
-            there = self._address(asked[0], found)
-            if not found.redirect:
+            there = self._address(
+                asked[0],
+                located.brokerServiceUrl,
+                located.brokerServiceUrlTls,
+                by_proxy=located.proxy_through_service_url,
+            )
+            if located.response == CommandLookupTopicResponse.Connect:
                 return there
-            asked, authoritative = there, found.authoritative
+            asked, authoritative = there, located.authoritative
             connection = self.connection(asked, deadline, entries=False)
         raise UnavailableError(f"the brokers send each other in circles for {topic}")
 
@@ -146,11 +148,10 @@ class BrokerConnections(Closing):
         """Where a topic that ``served`` gave up moves to, if the broker says so."""
         if not (tls_url if served[0].tls else url):
             return None
-        by_proxy = served[1] is not None
-        return self._address(served[0], Located(0, url, tls_url, by_proxy=by_proxy))
+        return self._address(served[0], url, tls_url, by_proxy=served[1] is not None)
 
-    def _address(self, asked: Address, found: Located) -> Served:
-        url = found.tls_url if asked.tls else found.url
+    def _address(self, asked: Address, plain_url: str, tls_url: str, *, by_proxy: bool) -> Served:
+        url = tls_url if asked.tls else plain_url
         if not url:
             kind = "pulsar+ssl" if asked.tls else "pulsar"
             raise ConfigurationError(
@@ -160,7 +161,7 @@ class BrokerConnections(Closing):
         there = parse_service_url(url)[0]
         if there.tls != asked.tls:
             raise ConfigurationError(f"the broker {asked} names {url}: with TLS or without?")
-        return (asked, str(there)) if found.by_proxy else (there, None)
+        return (asked, str(there)) if by_proxy else (there, None)
 
     def _connect_seconds(self, deadline: float) -> float:
         return max(min(deadline - self._clock(), self._part), 0.001)

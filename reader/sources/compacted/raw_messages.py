@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from reader.errors import CorruptError
 from reader.model import EntryBlock, Position
-from reader.wire import Fields
+from reader.wire.pulsar_pb2 import MessageIdData
 
 __all__ = ["unwrapped"]
 
@@ -32,7 +33,7 @@ def unwrapped(block: EntryBlock, after: Position) -> Iterator[EntryBlock]:
     for number in range(len(block)):
         try:
             position, offset, length = _entry(block, number)
-        except (CorruptError, ValueError) as error:
+        except ValueError as error:
             raise CorruptError(_error(block, number, str(error))) from error
         if position > after:
             after = position
@@ -47,11 +48,16 @@ def _entry(block: EntryBlock, number: int) -> tuple[Position, int, int]:
     at = int(block.offsets[number])
     end = at + int(block.lengths[number])
     size, begin = _sized(block, at, end)
-    fields = Fields(block.arena[begin : begin + size].tobytes(), "a message id")
+    try:
+        message_id = MessageIdData.FromString(block.arena[begin : begin + size].tobytes())
+    except DecodeError:
+        raise ValueError("a message id is not protobuf, or ends too early") from None
+    if message_id.ledgerId < 0 or message_id.entryId < 0:
+        raise ValueError(f"its message id is {message_id.ledgerId}:{message_id.entryId}")
     length, offset = _sized(block, begin + size, end)
     if offset + length != end:
         raise ValueError(f"{end - offset - length} bytes follow it")
-    return Position(fields.number(1), fields.number(2)), offset, length
+    return Position(message_id.ledgerId, message_id.entryId), offset, length
 
 
 def _sized(block: EntryBlock, at: int, end: int) -> tuple[int, int]:

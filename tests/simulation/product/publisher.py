@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from reader.config import PulsarConfig
-from reader.errors import NotFoundError, UnavailableError
+from reader.errors import NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Position
 from reader.pulsar.binary import Publisher
-from reader.pulsar.binary.commands import Command
-from reader.pulsar.binary.replies import Failed, ProducerClosed, ProducerOpen, Receipt, SendRefused
-from reader.wire import Fields, signed
+from reader.pulsar.binary.commands import message_id_of, parsed_command
+from reader.wire import pulsar_pb2 as api
 from testbed.simulation import ClusterState, Effects, FailureError, Frame, Producers, Reply
 
 __all__ = ["SimulatedPublisher"]
 
-_NOT_READY, _NOT_FOUND, _BUSY = 6, 11, 16
 _FRAMES_AT_ONCE = 4
 """What the broker looks at while a producer only asks whether anything has come."""
 
@@ -110,29 +108,39 @@ class SimulatedConnection:
             self._broker.work(self.session)
             self._broker.end(self.session)
 
-    def request(self, number: int, request: bytes, deadline: float) -> ProducerOpen | Failed:
+    def request(
+        self,
+        request: api.CommandProducer | api.CommandGetSchema,
+        expected: object,
+        deadline: float,
+        refuse: Callable[[api.CommandError], PulsarLakeError],
+    ) -> api.CommandProducerSuccess:
         """Return the answer to a request."""
-        kind, body = _command(request)
+        opens = isinstance(request, api.CommandProducer)
         try:
-            with self._effects.effect(kind.name.lower(), "broker"):
+            with self._effects.effect("producer" if opens else "get_schema", "broker"):
                 self._heard()
-                if kind is Command.PRODUCER:
-                    answer = self._opened(number, body)
-                else:
-                    assert kind is Command.GET_SCHEMA, kind
-                    answer = Failed(number, _NOT_FOUND, "no schema")
+                answer = (
+                    self._opened(request)
+                    if isinstance(request, api.CommandProducer)
+                    else api.CommandError(error="TopicNotFound", message=b"no schema")
+                )
         except FailureError as error:
             raise self._lost() from error
         self._heard()
+        if isinstance(answer, api.CommandError):
+            raise refuse(answer)
         return answer
 
-    def send(self, data: bytes) -> None:
-        """Write a frame."""
-        kind, body = _command(data)
-        assert kind is Command.CLOSE_PRODUCER, kind
+    def ask(self, request: api.CommandCloseProducer) -> int:
+        """Close a producer."""
         self._heard()
         self._broker.work(self.session)
-        self._broker.close(self.session, body.number(1))
+        self._broker.close(self.session, request.producer_id)
+        return 0
+
+    def forget(self, number: int) -> None:
+        """Ignore the answer to a request."""
 
     def publish(self, pieces: Sequence[bytes | memoryview]) -> None:
         """Write entries; the broker looks at them later."""
@@ -161,23 +169,23 @@ class SimulatedConnection:
             self._state.clock.advance(int(seconds * 1000))
         return came
 
-    def wrong_answer(self) -> Exception:
-        """No answer of this broker is wrong."""
-        raise AssertionError
-
-    def _opened(self, number: int, body: Fields) -> ProducerOpen | Failed:
-        name, ml = body.text(4), self._state.partition(body.text(1))
+    def _opened(
+        self, request: api.CommandProducer
+    ) -> api.CommandProducerSuccess | api.CommandError:
+        ml = self._state.partition(request.topic)
         if ml is None:
-            raise NotFoundError(f"topic {body.text(1)} does not exist")
+            raise NotFoundError(f"topic {request.topic} does not exist")
         if self._state.clock.now_ms < ml.recovering_ms:
-            return Failed(number, _NOT_READY, "the topic is being loaded")
+            return api.CommandError(error="ServiceNotReady", message=b"the topic is being loaded")
         if self._broker.is_exclusive(ml):
-            return Failed(number, _BUSY, "Topic has an existing exclusive producer: other")
-        name = name or f"unnamed-{self._state.clock.now_ms}-{self._numbers}"
-        last = self._broker.open(self.session, body.number(2), ml, name)
+            why = b"Topic has an existing exclusive producer: other"
+            return api.CommandError(error="ProducerBusy", message=why)
+        name = request.producer_name or f"unnamed-{self._state.clock.now_ms}-{self._numbers}"
+        last = self._broker.open(self.session, request.producer_id, ml, name)
         if last is None:
-            return Failed(number, _BUSY, f"Producer with name '{name}' is already connected")
-        return ProducerOpen(number, name, last, b"")
+            why = f"Producer with name '{name}' is already connected".encode()
+            return api.CommandError(error="ProducerBusy", message=why)
+        return api.CommandProducerSuccess(producer_name=name, last_sequence_id=last)
 
     def _taken(self, reply: Reply) -> None:
         what, number, sequence, place = reply
@@ -185,11 +193,19 @@ class SimulatedConnection:
             return
         match what:
             case "receipt":
-                said.append(Receipt(number, sequence, Position(*place)))
+                said.append(
+                    api.CommandSendReceipt(
+                        producer_id=number,
+                        sequence_id=sequence,
+                        message_id=message_id_of(Position(*place)),
+                    )
+                )
             case "refused":
-                said.append(SendRefused(number, sequence, place[0], "simulated"))
+                refused = api.CommandSendError(producer_id=number, sequence_id=sequence)
+                refused.error = place[0]  # type: ignore[assignment]
+                said.append(refused)
             case "closed":
-                said.append(ProducerClosed(number, "", ""))
+                said.append(api.CommandCloseProducer(producer_id=number))
 
     def _heard(self) -> None:
         if self.broken or not self.session.alive:
@@ -202,21 +218,15 @@ class SimulatedConnection:
         return UnavailableError("the connection to the simulated broker is lost")
 
 
-def _command(data: bytes) -> tuple[Command, Fields]:
-    size = int.from_bytes(data[4:8], "big")
-    command = Fields(data[8 : 8 + size], "a command")
-    kind = Command(command.number(1))
-    return kind, command.message(kind)
-
-
 def _frames(data: bytes) -> list[Frame]:
     found = []
     while data:
         behind = 4 + int.from_bytes(data[:4], "big")
-        _, body = _command(data)
-        entry = data[8 + int.from_bytes(data[4:8], "big") : behind]
-        sequence = signed(body.number(2))
-        highest = body.number(6) if body.has(6) else sequence
-        found.append(Frame(body.number(1), sequence, highest, entry))
+        begin = 8 + int.from_bytes(data[4:8], "big")
+        command = parsed_command(data[8:begin])
+        assert isinstance(command, api.CommandSend)
+        sequence, several = command.sequence_id, command.HasField("highest_sequence_id")
+        highest = command.highest_sequence_id if several else sequence
+        found.append(Frame(command.producer_id, sequence, highest, data[begin:behind]))
         data = data[behind:]
     return found

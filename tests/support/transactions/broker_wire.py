@@ -19,7 +19,7 @@ from urllib.parse import urlparse
 import numpy as np
 
 from reader.kernels.crc32c import crc32c
-from reader.wire import encoded, fields, signed
+from reader.wire import encoded, fields
 
 __all__ = ["BrokerWire", "Outcome", "ProducerAnswer", "RefusedError", "Transaction"]
 
@@ -291,6 +291,11 @@ def _read(data: bytes) -> Fields:
     for number, value in fields(data, "a command"):
         found.setdefault(number, []).append(value)
     return found
+
+
+def signed(value: int) -> int:
+    """Return a number of 64 bits that was read as unsigned, as Java reads it: 2^64 - 1 is -1."""
+    return value - (1 << 64) if value >> 63 else value
 
 
 def _outcome(kind: int, said: Fields) -> Outcome:

@@ -50,7 +50,17 @@ def test_entries_come_out_with_their_positions() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\0\0\0", b"\0\0\0\x05ab", wrapped(5, 3)[:-1], wrapped(5, 3) + b"x", b"\xff" * 40],
+    [
+        b"",
+        b"\0\0\0",
+        b"\0\0\0\x05ab",
+        b"\0\0\0\x01\x08" + wrapped(5, 3),
+        wrapped(5, 3)[:-1],
+        wrapped(5, 3) + b"x",
+        wrapped(-1, 3),
+        wrapped(5, -1),
+        b"\xff" * 40,
+    ],
 )
 def test_what_is_not_in_its_form_is_corrupt(data: bytes) -> None:
     with pytest.raises(CorruptError, match="entry 33:0 of a compacted ledger"):

@@ -8,21 +8,28 @@ import struct
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
+
+from google.protobuf.message import Message
 
 from reader.closing import Closing
-from reader.pulsar.binary.commands import Command, framed
-from reader.wire import Fields, encoded, signed
+from reader.pulsar.binary.commands import framed, parsed_command
+from reader.wire import encoded
+from reader.wire import pulsar_pb2 as api
 from testbed.admin import wait_until
 
 __all__ = ["REACTIONS", "FakeBroker", "Reaction", "Session", "entry", "message"]
 
 At = tuple[int, int]
-Reaction = Callable[["Session", Fields], None]
+Reaction = Callable[["Session", Any], None]
+_MESSAGE = 9
 
 
 def entry(payload: bytes, messages: int | None = None) -> bytes:
     """A stored entry: checksum (of any value), metadata, payload."""
-    metadata = encoded((1, "producer"), (2, 1), (3, 1), (11, messages))
+    metadata = api.MessageMetadata(
+        producer_name="producer", sequence_id=1, publish_time=1, num_messages_in_batch=messages
+    ).SerializeToString()
     return b"\x0e\x01abcd" + struct.pack(">I", len(metadata)) + metadata + payload
 
 
@@ -30,7 +37,7 @@ def message(consumer: int, at: At, data: bytes) -> bytes:
     """The frame of a MESSAGE."""
     position = encoded((1, at[0]), (2, at[1]), (3, -1))
     body = encoded((1, consumer), (2, position), (3, 0))
-    command = encoded((1, int(Command.MESSAGE)), (int(Command.MESSAGE), body))
+    command = encoded((1, _MESSAGE), (_MESSAGE, body))
     size = len(command) + 4 + len(data)
     return struct.pack(">II", size, len(command)) + command + data
 
@@ -48,11 +55,15 @@ class Session:
         self.entry = b""  # behind the command that came last
         self.closed = False
 
-    def send(self, data: bytes) -> None:
-        self.connection.sendall(data)
+    def send(self, *data: Message | bytes) -> None:
+        """Send commands, and whole frames, at once."""
+        frames = (one if isinstance(one, bytes) else framed(one) for one in data)
+        self.connection.sendall(b"".join(frames))
 
     def error(self, request: int, code: int, text: str = "no") -> None:
-        self.send(framed(Command.ERROR, encoded((1, request), (2, code), (3, text))))
+        answer = api.CommandError(request_id=request, message=text.encode())
+        answer.error = code  # type: ignore[assignment]  # brokers may have newer ones
+        self.send(answer)
 
     def wait_closed(self) -> None:
         """Wait until the client has closed it."""
@@ -60,7 +71,11 @@ class Session:
 
     def close_consumer(self, consumer: int, url: str | None = None) -> None:
         self.next.pop(consumer, None)
-        self.send(framed(Command.CLOSE_CONSUMER, encoded((1, consumer), (2, -1), (3, url))))
+        self.send(
+            api.CommandCloseConsumer(
+                consumer_id=consumer, request_id=-1, assignedBrokerServiceUrl=url
+            )
+        )
 
     def serve(self) -> None:
         file = self.connection.makefile("rb")
@@ -68,12 +83,13 @@ class Session:
             while size := file.read(4):
                 frame = file.read(int.from_bytes(size, "big"))
                 behind = 4 + int.from_bytes(frame[:4], "big")
-                command, self.entry = Fields(frame[4:behind], "a command"), frame[behind:]
-                kind = Command(command.number(1))
+                command, self.entry = parsed_command(frame[4:behind]), frame[behind:]
+                assert command is not None
+                kind = type(command)
                 self.broker.heard.append(kind)
                 reaction = self.broker.reactions.get(kind, REACTIONS.get(kind))
                 if reaction is not None:
-                    reaction(self, command.message(kind))
+                    reaction(self, command)
                 self.broker.done.append(kind)
         self.closed = True
         self.connection.close()
@@ -95,68 +111,80 @@ class Session:
             self.permits[consumer] -= self.broker.counts.get(at, 1)
 
 
-def connected(session: Session, body: Fields) -> None:
-    session.broker.connects.append(body)
-    session.send(framed(Command.CONNECTED, encoded((1, "fake"), (2, 21), (3, 5 << 20))))
+def connected(session: Session, command: api.CommandConnect) -> None:
+    session.broker.connects.append(command)
+    session.send(api.CommandConnected(max_message_size=5 << 20))
 
 
-def looked_up(session: Session, body: Fields) -> None:
-    answer = ((1, session.broker.url), (3, 1), (4, body.number(2)))
-    session.send(framed(Command.LOOKUP_RESPONSE, encoded(*answer)))
+def looked_up(session: Session, command: api.CommandLookupTopic) -> None:
+    session.send(
+        api.CommandLookupTopicResponse(
+            brokerServiceUrl=session.broker.url,
+            response=api.CommandLookupTopicResponse.Connect,
+            request_id=command.request_id,
+        )
+    )
 
 
-def subscribed(session: Session, body: Fields) -> None:
-    start = body.message(9)
-    consumer = body.number(4)
+def subscribed(session: Session, command: api.CommandSubscribe) -> None:
+    consumer = command.consumer_id
     session.next[consumer] = (1 << 60, 0)
-    if body.has(9):
-        at = (signed(start.number(1)), signed(start.number(2)))
+    if command.HasField("start_message_id"):
+        at = _place(command.start_message_id)
         session.next[consumer], session.passed[consumer] = at, (at[0], at[1] - 1)
-    session.broker.subscriptions.append(session.next[consumer])
+    session.broker.subscribes.append(command)
     session.permits[consumer] = 0
-    session.send(framed(Command.SUCCESS, encoded((1, body.number(5)))))
+    session.send(api.CommandSuccess(request_id=command.request_id))
 
 
-def flowed(session: Session, body: Fields) -> None:
-    consumer = body.number(1)
+def flowed(session: Session, command: api.CommandFlow) -> None:
+    consumer = command.consumer_id
     if consumer in session.next:
-        session.permits[consumer] += body.number(2)
+        session.permits[consumer] += command.messagePermits
         session.dispatch(consumer)
 
 
-def last(session: Session, body: Fields) -> None:
+def last(session: Session, command: api.CommandGetLastMessageId) -> None:
     ledger, number = session.broker.last
-    position = encoded((1, ledger), (2, number), (3, -1), (4, -1))
-    before, entry = session.passed.get(body.number(1), (-1, -1))
+    before, entry = session.passed.get(command.consumer_id, (-1, -1))
     while (before, entry + 1) in session.broker.hidden:
         entry += 1
-    answer = encoded((1, position), (2, body.number(2)), (3, encoded((1, before), (2, entry))))
-    session.send(framed(Command.GET_LAST_MESSAGE_ID_RESPONSE, answer))
+    session.send(
+        api.CommandGetLastMessageIdResponse(
+            last_message_id=api.MessageIdData(ledgerId=ledger, entryId=number),
+            request_id=command.request_id,
+            consumer_mark_delete_position=api.MessageIdData(ledgerId=before, entryId=entry),
+        )
+    )
 
 
-def acknowledged(session: Session, body: Fields) -> None:
-    at = body.message(3)
-    session.passed[body.number(1)] = at.number(1), at.number(2)
+def acknowledged(session: Session, command: api.CommandAck) -> None:
+    assert command.ack_type == api.CommandAck.Cumulative
+    session.passed[command.consumer_id] = _place(command.message_id[0])
 
 
-def closed(session: Session, body: Fields) -> None:
-    session.next.pop(body.number(1), None)
-    session.send(framed(Command.SUCCESS, encoded((1, body.number(2)))))
+def closed(session: Session, command: api.CommandCloseConsumer) -> None:
+    session.next.pop(command.consumer_id, None)
+    session.send(api.CommandSuccess(request_id=command.request_id))
 
 
-def pinged(session: Session, body: Fields) -> None:
-    session.send(framed(Command.PONG))
+def pinged(session: Session, command: api.CommandPing) -> None:
+    session.send(api.CommandPong())
 
 
-REACTIONS: Mapping[Command, Reaction] = {
-    Command.CONNECT: connected,
-    Command.LOOKUP: looked_up,
-    Command.SUBSCRIBE: subscribed,
-    Command.FLOW: flowed,
-    Command.ACK: acknowledged,
-    Command.GET_LAST_MESSAGE_ID: last,
-    Command.CLOSE_CONSUMER: closed,
-    Command.PING: pinged,
+def _place(message_id: api.MessageIdData) -> At:
+    return message_id.ledgerId, message_id.entryId
+
+
+REACTIONS: Mapping[type[Message], Reaction] = {
+    api.CommandConnect: connected,
+    api.CommandLookupTopic: looked_up,
+    api.CommandSubscribe: subscribed,
+    api.CommandFlow: flowed,
+    api.CommandAck: acknowledged,
+    api.CommandGetLastMessageId: last,
+    api.CommandCloseConsumer: closed,
+    api.CommandPing: pinged,
 }
 
 
@@ -165,14 +193,14 @@ class FakeBroker(Closing):
 
     ``before_message`` is called before each MESSAGE. ``counts``: messages of an entry, if not one.
     ``last``: what it answers as the last message. ``hidden``: entries that it acknowledges itself.
-    ``heard``: the commands that came; ``done``: those it is done with; ``connects``: what each
-    CONNECT said; ``subscriptions``: where each began. ``tls``: with TLS.
+    ``heard``: the commands that came; ``done``: those it is done with; ``connects``,
+    ``subscribes``: each of its kind. ``tls``: with TLS.
     """
 
     def __init__(
         self,
         entries: Mapping[At, bytes] | None = None,
-        reactions: Mapping[Command, Reaction] | None = None,
+        reactions: Mapping[type[Message], Reaction] | None = None,
         *,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -182,10 +210,10 @@ class FakeBroker(Closing):
         self.reactions = dict(reactions or {})
         self.before_message: Callable[[Session, int, At], None] | None = None
         self.counts: dict[At, int] = {}
-        self.heard: list[Command] = []
-        self.done: list[Command] = []
-        self.connects: list[Fields] = []
-        self.subscriptions: list[At] = []
+        self.heard: list[type[Message]] = []
+        self.done: list[type[Message]] = []
+        self.connects: list[api.CommandConnect] = []
+        self.subscribes: list[api.CommandSubscribe] = []
         self.sessions: list[Session] = []
         self._tls = tls
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -198,6 +226,11 @@ class FakeBroker(Closing):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         self.hang_up()
+
+    @property
+    def subscriptions(self) -> list[At]:
+        """Where each subscription began."""
+        return [_place(one.start_message_id) for one in self.subscribes]
 
     def hang_up(self) -> None:
         """End all present connections. Connections that come later are served."""

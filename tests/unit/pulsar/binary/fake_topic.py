@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from google.protobuf.message import Message
 
 from reader.kernels.crc32c import crc32c
-from reader.pulsar.binary.commands import Command, framed
-from reader.wire import Fields, encoded, signed
+from reader.wire import pulsar_pb2 as api
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, Reaction, Session
 
-__all__ = ["LEDGER", "FakeTopic", "Sent", "closing", "producer_success", "receipt", "send_error"]
+__all__ = ["LEDGER", "FakeTopic", "Sent", "closing", "receipt", "send_error"]
 
 LEDGER = 7
 
@@ -30,9 +30,9 @@ class Sent:
     place: tuple[int, int] = (-1, -1)
 
     @property
-    def metadata(self) -> Fields:
+    def metadata(self) -> api.MessageMetadata:
         size = int.from_bytes(self.entry[6:10], "big")
-        return Fields(self.entry[10 : 10 + size], "metadata")
+        return api.MessageMetadata.FromString(self.entry[10 : 10 + size])
 
     @property
     def payload(self) -> bytes:
@@ -45,27 +45,28 @@ class Sent:
         return self.entry[:2] == b"\x0e\x01" and self.entry[2:6] == int(found).to_bytes(4, "big")
 
 
-def receipt(sent: Sent, at: tuple[int, int]) -> bytes:
+def receipt(sent: Sent, at: tuple[int, int]) -> api.CommandSendReceipt:
     """SEND_RECEIPT; (-1, -1): it was there already."""
-    body = encoded((1, sent.producer), (2, sent.sequence), (3, encoded((1, at[0]), (2, at[1]))))
-    return framed(Command.SEND_RECEIPT, body)
+    return api.CommandSendReceipt(
+        producer_id=sent.producer,
+        sequence_id=sent.sequence,
+        message_id=api.MessageIdData(ledgerId=at[0], entryId=at[1]),
+    )
 
 
 def send_error(session: Session, sent: Sent, code: int, text: str = "no") -> None:
-    body = encoded((1, sent.producer), (2, sent.sequence), (3, code), (4, text))
-    session.send(framed(Command.SEND_ERROR, body))
+    answer = api.CommandSendError(
+        producer_id=sent.producer, sequence_id=sent.sequence, message=text.encode()
+    )
+    answer.error = code  # type: ignore[assignment]  # brokers may have newer ones
+    session.send(answer)
 
 
-def closing(producer: int, url: str | None = None) -> bytes:
+def closing(producer: int, url: str | None = None) -> api.CommandCloseProducer:
     """CLOSE_PRODUCER by the broker."""
-    return framed(Command.CLOSE_PRODUCER, encoded((1, producer), (2, -1), (3, url)))
-
-
-def producer_success(
-    session: Session, request: int, name: str, last: int, version: bytes | None = None
-) -> None:
-    body = encoded((1, request), (2, name), (3, last), (4, version))
-    session.send(framed(Command.PRODUCER_SUCCESS, body))
+    return api.CommandCloseProducer(
+        producer_id=producer, request_id=-1, assignedBrokerServiceUrl=url
+    )
 
 
 class FakeTopic:
@@ -82,8 +83,8 @@ class FakeTopic:
         self.deduplication = deduplication
         self.stored: list[Sent] = []
         self.came: list[Sent] = []
-        self.asked: list[Fields] = []
-        self.opened: list[Fields] = []
+        self.asked: list[api.CommandProducer] = []
+        self.opened: list[api.CommandProducer] = []
         self.last: dict[str, int] = {}
         self.before: Callable[[Session, Sent], bool] = lambda session, sent: True
         self.busy = 0
@@ -94,10 +95,10 @@ class FakeTopic:
         self._names: dict[tuple[int, int], str] = {}
         self._holders: dict[str, Session] = {}
         self._made = 0
-        reactions: dict[Command, Reaction] = {
-            Command.PRODUCER: self._open,
-            Command.SEND: self._send,
-            Command.CLOSE_PRODUCER: self._close,
+        reactions: dict[type[Message], Reaction] = {
+            api.CommandProducer: self._open,
+            api.CommandSend: self._send,
+            api.CommandCloseProducer: self._close,
         }
         broker.reactions |= reactions
 
@@ -154,29 +155,37 @@ class FakeTopic:
         """First ids of what is stored, in order."""
         return [one.sequence for one in self.stored]
 
-    def _open(self, session: Session, body: Fields) -> None:
-        self.asked.append(body)
+    def _open(self, session: Session, command: api.CommandProducer) -> None:
+        self.asked.append(command)
         self._made += 1
-        name = body.text(4) or f"made-up-{self._made}"
+        name = command.producer_name or f"made-up-{self._made}"
         holder = self._holders.get(name)
         if self.busy > 0 or (holder is not None and not holder.closed):
             self.busy -= 1
             text = f"NamingException: Producer with name '{name}' is already connected"
-            session.error(body.number(3), 16, text)
+            session.error(command.request_id, 16, text)
             return
-        self.opened.append(body)
+        self.opened.append(command)
         self._holders[name] = session
-        self._names[id(session), body.number(2)] = name
-        last = self.last.get(name, -1)
-        producer_success(session, body.number(3), name, last, self.schema_version)
+        self._names[id(session), command.producer_id] = name
+        session.send(
+            api.CommandProducerSuccess(
+                request_id=command.request_id,
+                producer_name=name,
+                last_sequence_id=self.last.get(name, -1),
+                schema_version=self.schema_version,
+            )
+        )
 
-    def _send(self, session: Session, body: Fields) -> None:
-        name = self._names.get((id(session), body.number(1)))
+    def _send(self, session: Session, command: api.CommandSend) -> None:
+        name = self._names.get((id(session), command.producer_id))
         if name is None or session.closed:
             return  # as brokers do: nothing is stored, and nothing said
-        sequence = signed(body.number(2))
-        highest = body.number(6) if body.has(6) else sequence
-        sent = Sent(body.number(1), name, sequence, highest, body.number(3, 1), session.entry)
+        sequence, several = command.sequence_id, command.HasField("highest_sequence_id")
+        highest = command.highest_sequence_id if several else sequence
+        sent = Sent(
+            command.producer_id, name, sequence, highest, command.num_messages, session.entry
+        )
         self.came.append(sent)
         if self.before(session, sent):
             self.store(session, sent)
@@ -191,6 +200,6 @@ class FakeTopic:
         if name is not None:
             self._holders.pop(name, None)
 
-    def _close(self, session: Session, body: Fields) -> None:
-        self.drop(session, body.number(1))
-        session.send(framed(Command.SUCCESS, encoded((1, body.number(2)))))
+    def _close(self, session: Session, command: api.CommandCloseProducer) -> None:
+        self.drop(session, command.producer_id)
+        session.send(api.CommandSuccess(request_id=command.request_id))

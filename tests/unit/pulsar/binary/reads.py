@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from google.protobuf.message import Message
 
 from reader.config import PulsarConfig
 from reader.model import Partition
 from reader.pulsar.binary import BrokerClient, Publisher
 from reader.pulsar.binary.broker_connection import BrokerConnection
-from reader.pulsar.binary.commands import Command
+from reader.wire.pulsar_pb2 import CommandSend
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, entry
 
 __all__ = [
@@ -74,13 +75,13 @@ def idle(broker: FakeBroker, patch: pytest.MonkeyPatch) -> Callable[[], bool]:
     sent = 0
     send = BrokerConnection.send
 
-    def counted(connection: BrokerConnection, data: bytes) -> None:
+    def counted(connection: BrokerConnection, command: Message) -> None:
         nonlocal sent
         sent += 1
-        send(connection, data)
+        send(connection, command)
 
     patch.setattr(BrokerConnection, "send", counted)
-    return lambda: sum(one is not Command.SEND for one in broker.done) == sent
+    return lambda: sum(one is not CommandSend for one in broker.done) == sent
 
 
 def client_of(

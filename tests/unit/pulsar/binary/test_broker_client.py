@@ -11,6 +11,7 @@ from threading import Event
 
 import pyarrow as pa
 import pytest
+from google.protobuf.text_format import MessageToString
 
 from reader.errors import (
     CorruptError,
@@ -19,8 +20,7 @@ from reader.errors import (
 )
 from reader.model import Partition, Position, SchemaInfo
 from reader.pulsar.binary import consumer
-from reader.pulsar.binary.commands import Command, framed
-from reader.wire import Fields, encoded
+from reader.wire import pulsar_pb2 as api
 from tests.unit.pulsar.binary.fake_broker import (
     REACTIONS,
     FakeBroker,
@@ -50,10 +50,10 @@ def broker() -> Iterator[FakeBroker]:
 def test_entries_come_as_they_are_stored(broker: FakeBroker) -> None:
     with client_of(broker.url) as client:
         assert read(client) == ALL
-    said = broker.connects[0]
-    assert said.number(4) == 21
-    assert said.message(10).flag(2)  # that entries may come with the broker's metadata
-    assert said.text(5) == "none"
+    assert MessageToString(broker.connects[0], as_one_line=True) == (
+        'client_version: "pulsar-lake" protocol_version: 21 auth_method_name: "none" '
+        "feature_flags { supports_auth_refresh: true supports_broker_entry_metadata: true }"
+    )
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 0), (5, 5), (299, 299), (10, 20), (5, 4)])
@@ -103,7 +103,7 @@ def test_it_ends_where_the_broker_has_no_more(
         began = time.monotonic()
         assert read(client, 0, wanted) == found
         assert time.monotonic() - began < 200
-        assert broker.heard.count(Command.GET_LAST_MESSAGE_ID) <= 1
+        assert broker.heard.count(api.CommandGetLastMessageId) <= 1
 
 
 @pytest.mark.parametrize("last", [(LEDGER, -1), (-1, -1), (LEDGER + 4, -1)])
@@ -119,7 +119,7 @@ def test_a_broker_that_knows_of_no_message_tells_how_far_it_is(
         assert read(client, 0, 349) == found
         assert time.monotonic() - began < 200
         # Who had to doubt it would have asked again and again.
-        assert broker.heard.count(Command.GET_LAST_MESSAGE_ID) <= 2
+        assert broker.heard.count(api.CommandGetLastMessageId) <= 2
 
 
 def test_a_last_message_that_is_a_marker() -> None:
@@ -156,7 +156,7 @@ def test_a_consumer_that_is_closed_in_the_middle(broker: FakeBroker) -> None:
     with client_of(broker.url) as client:
         assert read(client) == ALL
     assert broker.subscriptions == [(LEDGER, 0), (LEDGER, 150)]
-    assert broker.heard.count(Command.LOOKUP) == 2
+    assert broker.heard.count(api.CommandLookupTopic) == 2
 
 
 def test_a_consumer_that_moves_to_a_named_broker(broker: FakeBroker) -> None:
@@ -170,8 +170,8 @@ def test_a_consumer_that_moves_to_a_named_broker(broker: FakeBroker) -> None:
         with client_of(broker.url) as client:
             assert read(client) == ALL
         assert other.subscriptions == [(LEDGER, 150)]
-        assert Command.LOOKUP not in other.heard
-        assert broker.heard.count(Command.LOOKUP) == 1
+        assert api.CommandLookupTopic not in other.heard
+        assert broker.heard.count(api.CommandLookupTopic) == 1
 
 
 @pytest.mark.parametrize("cut", [0, 3, 8, 20, -1])
@@ -214,20 +214,20 @@ def test_entries_of_another_consumer_are_none_of_ours(broker: FakeBroker) -> Non
 
 def test_pings_are_answered_between_entries(broker: FakeBroker) -> None:
     def ping(session: Session, consumer: int, at: tuple[int, int]) -> None:
-        session.send(framed(Command.PING))
+        session.send(api.CommandPing())
 
     broker.before_message = ping
     with client_of(broker.url) as client:
         assert read(client) == ALL
         assert read(client, 0, 3) == ALL[:4]
-    assert broker.heard.count(Command.PONG) >= 290
+    assert broker.heard.count(api.CommandPong) >= 290
 
 
 def test_silence_is_an_error_after_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(session: Session, body: Fields) -> None:
+    def nothing(session: Session, command: api.CommandFlow) -> None:
         pass
 
-    with FakeBroker(ENTRIES, {Command.FLOW: nothing}) as broker:
+    with FakeBroker(ENTRIES, {api.CommandFlow: nothing}) as broker:
         clock = Passing(0.1, idle(broker, monkeypatch))
         with client_of(broker.url, "2s", time=clock) as client:
             with pytest.raises(UnavailableError, match="silent"):
@@ -256,7 +256,7 @@ def test_a_broker_that_is_gone_is_noticed_before_the_timeout(
     monkeypatch.setattr(consumer, "ASK_AGAIN_SECONDS", 0.1)
     with client_of(broker.url, "600s", time=Passing(5.0, is_waited_for)) as client:
         assert read(client) == ALL, "later it would be an error"
-    assert Command.PING not in broker.heard[-1:]
+    assert api.CommandPing not in broker.heard[-1:]
     assert broker.subscriptions == [(LEDGER, 0), (LEDGER, 100)]
     over.set()
 
@@ -359,13 +359,13 @@ def test_pings_while_idle_are_answered_at_resume(broker: FakeBroker) -> None:
     with client_of(broker.url) as client:
         assert read(client, 0, 299) == ALL
         for one in broker.sessions:
-            one.send(framed(Command.PING))
+            one.send(api.CommandPing())
         for _ in range(3000):  # until they have arrived
             client.resume()
-            if broker.heard.count(Command.PONG) == 2:
+            if broker.heard.count(api.CommandPong) == 2:
                 break
             Event().wait(0.02)
-        assert broker.heard.count(Command.PONG) == 2
+        assert broker.heard.count(api.CommandPong) == 2
         assert read(client, 0, 5) == ALL[:6]
         assert len(broker.connects) == 2
 
@@ -393,17 +393,17 @@ def test_the_last_position_takes_one_subscription(broker: FakeBroker) -> None:
 
 def test_the_last_positions_of_several_are_asked_for_at_once(broker: FakeBroker) -> None:
     several = [Partition(PARTITION.topic, index) for index in range(3)]
-    waiting: list[tuple[Session, Fields]] = []
+    waiting: list[tuple[Session, api.CommandGetLastMessageId]] = []
 
-    def together(session: Session, body: Fields) -> None:
-        waiting.append((session, body))
+    def together(session: Session, command: api.CommandGetLastMessageId) -> None:
+        waiting.append((session, command))
         if len(waiting) == len(several):
             for one in reversed(waiting):
-                REACTIONS[Command.GET_LAST_MESSAGE_ID](*one)
+                REACTIONS[api.CommandGetLastMessageId](*one)
             waiting.clear()
 
     with client_of(broker.url) as client:
-        broker.reactions[Command.GET_LAST_MESSAGE_ID] = together
+        broker.reactions[api.CommandGetLastMessageId] = together
         for _ in range(2):
             found = client.last_positions(several)
             assert found == dict.fromkeys(several, Position(LEDGER, 299))
@@ -415,28 +415,28 @@ def test_a_consumer_that_the_broker_has_forgotten_is_made_anew(broker: FakeBroke
         assert client.last_position(PARTITION) == Position(LEDGER, 299)
         first = len(broker.subscriptions)
 
-        def forgotten(session: Session, body: Fields) -> None:
+        def forgotten(session: Session, command: api.CommandGetLastMessageId) -> None:
             if len(broker.subscriptions) == first:
-                session.error(body.number(2), 1, "Consumer not found")
+                session.error(command.request_id, 1, "Consumer not found")
             else:
-                REACTIONS[Command.GET_LAST_MESSAGE_ID](session, body)
+                REACTIONS[api.CommandGetLastMessageId](session, command)
 
-        broker.reactions[Command.GET_LAST_MESSAGE_ID] = forgotten
+        broker.reactions[api.CommandGetLastMessageId] = forgotten
         assert client.last_position(PARTITION) == Position(LEDGER, 299)
 
 
 def test_a_broker_that_cannot_say_the_last_position_keeps_no_subscriptions(
     broker: FakeBroker,
 ) -> None:
-    def unable(session: Session, body: Fields) -> None:
-        session.error(body.number(2), 6, "its bookies do not answer")
+    def unable(session: Session, command: api.CommandGetLastMessageId) -> None:
+        session.error(command.request_id, 6, "its bookies do not answer")
 
-    broker.reactions[Command.GET_LAST_MESSAGE_ID] = unable
+    broker.reactions[api.CommandGetLastMessageId] = unable
     with client_of(broker.url, "2s", time=Time()) as client:
         with pytest.raises(UnavailableError, match="its bookies do not answer"):
             client.last_position(PARTITION)
         assert len(broker.subscriptions) > 1
-        del broker.reactions[Command.GET_LAST_MESSAGE_ID]
+        del broker.reactions[api.CommandGetLastMessageId]
         assert client.last_position(PARTITION) == Position(LEDGER, 299)
         assert sum(len(one.next) for one in broker.sessions) == 1
 
@@ -449,36 +449,37 @@ def test_entries_that_came_while_idle(broker: FakeBroker, monkeypatch: pytest.Mo
         blocks.close()
         client.resume()
         assert read(client, seen[-1] + 1) == ALL[seen[-1] + 1 :]
-        assert Command.PING not in broker.heard, "it came after 10 s of waiting for a byte more"
+        assert api.CommandPing not in broker.heard, "it came after 10 s of waiting for a byte more"
 
 
 def test_schemas(broker: FakeBroker) -> None:
-    asked: list[tuple[str, bytes | None]] = []
+    asked: list[api.CommandGetSchema] = []
 
-    def schema(session: Session, body: Fields) -> None:
-        asked.append((body.text(2), body.data(3)))
-        if body.data(3) == b"\x00" * 7 + b"\x09":
-            missing = encoded((1, body.number(1)), (2, 11), (3, "no such"))
-            session.send(framed(Command.GET_SCHEMA_RESPONSE, missing))
-            return
-        found = encoded(
-            (1, "orders"), (3, b'{"type":"record"}'), (4, 4), (5, encoded((1, "a"), (2, "b")))
-        )
-        answer = encoded((1, body.number(1)), (4, found), (5, b"\x00" * 7 + b"\x02"))
-        session.send(framed(Command.GET_SCHEMA_RESPONSE, answer))
+    def schema(session: Session, command: api.CommandGetSchema) -> None:
+        asked.append(command)
+        answer = api.CommandGetSchemaResponse(request_id=command.request_id)
+        if command.schema_version == b"\x00" * 7 + b"\x09":
+            answer.error_code = api.ServerError.TopicNotFound
+        else:
+            found = api.Schema(schema_data=b'{"type":"record"}', type=4)
+            found.properties.add(key=b"a", value=b"b")
+            answer.schema = found.SerializeToString()
+            answer.schema_version = b"\x00" * 7 + b"\x02"
+        session.send(answer)
 
-    broker.reactions[Command.GET_SCHEMA] = schema
+    broker.reactions[api.CommandGetSchema] = schema
     with client_of(broker.url) as client:
         expected = SchemaInfo(2, "AVRO", '{"type":"record"}', {"a": "b"})
         assert client.schema(PARTITION, None) == expected
         assert client.schema(PARTITION, b"\x00" * 7 + b"\x09") is None
-    assert asked[0] == ("persistent://public/default/orders", None)
+    topic = "persistent://public/default/orders"
+    assert asked[0] == api.CommandGetSchema(request_id=asked[0].request_id, topic=topic)
 
 
 def test_a_challenge_without_end_is_an_error(broker: FakeBroker) -> None:
-    def challenge(session: Session, body: Fields) -> None:
-        session.send(framed(Command.AUTH_CHALLENGE, encoded((1, "fake"))))
+    def challenge(session: Session, command: object) -> None:
+        session.send(api.CommandAuthChallenge())
 
-    broker.reactions |= {Command.CONNECT: challenge, Command.AUTH_RESPONSE: challenge}
+    broker.reactions |= {api.CommandConnect: challenge, api.CommandAuthResponse: challenge}
     with client_of(broker.url, "0.5s", token="t") as client, pytest.raises(UnavailableError):
         read(client)

@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reader.errors import CorruptError
-from reader.pulsar.binary.commands import Command, framed
+from reader.pulsar.binary.commands import framed
 from reader.pulsar.binary.frames import ENTRY, LEDGER, LENGTH, MESSAGES, OFFSET, FrameReader
 from reader.wire import encoded
+from reader.wire.pulsar_pb2 import CommandPing
 from tests.unit.pulsar.binary.fake_broker import entry, message
 
 CONSUMER = 5
 Item = tuple[int, int, bytes, int] | bytes
-PING = framed(Command.PING)[8:]
+PING = framed(CommandPing())[8:]
 
 
 def items_of(reader: FrameReader, pieces: list[bytes]) -> list[Item]:
@@ -83,7 +84,7 @@ def test_frames_are_the_same_however_they_are_cut(
     expected: list[Item] = []
     for number, one in enumerate(sent):
         if isinstance(one, str):
-            stream += framed(Command.PING)
+            stream += framed(CommandPing())
             expected.append(PING)
         else:
             data = entry(bytes([number]) * one[0], one[1])
@@ -136,7 +137,7 @@ def test_only_what_follows_the_position_of_the_consumer_that_is_followed() -> No
     assert found == [(3, 5), (4, 0), (4, 2)]
 
 
-_VALID = message(CONSUMER, (3, 1), entry(b"payload", 3)) + framed(Command.PING)
+_VALID = message(CONSUMER, (3, 1), entry(b"payload", 3)) + framed(CommandPing())
 
 
 @given(

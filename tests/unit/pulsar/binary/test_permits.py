@@ -1,11 +1,34 @@
-"""The number of messages that the reader permits a scripted broker to send."""
+"""What a subscription requests of a scripted broker, and how many messages it permits."""
 
 from __future__ import annotations
 
 import time
 
+import pytest
+from google.protobuf.text_format import MessageToString
+
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, entry
 from tests.unit.pulsar.binary.reads import ALL, ENTRIES, LEDGER, PARTITION, client_of, read
+
+
+@pytest.mark.parametrize("first", [7, None])
+def test_what_a_subscription_asks_for(first: int | None) -> None:
+    """It is not durable, and creates no topic."""
+    with FakeBroker(ENTRIES) as broker, client_of(broker.url) as client:
+        if first is None:
+            client.last_position(PARTITION)
+        else:
+            read(client, first, 9)
+    [subscribe] = broker.subscribes
+    start = "" if first is None else f"start_message_id {{ ledgerId: {LEDGER} entryId: {first} }} "
+    name = subscribe.subscription
+    assert name.startswith("pulsar-lake-")
+    assert MessageToString(subscribe, as_one_line=True) == (
+        f'topic: "{PARTITION.full_name}" subscription: "{name}" subType: Exclusive '
+        f"consumer_id: {subscribe.consumer_id} request_id: {subscribe.request_id} "
+        f'consumer_name: "{name}" durable: false {start}read_compacted: false '
+        "initialPosition: Latest force_topic_creation: false"
+    )
 
 
 def test_batches_take_as_many_permits_as_they_have_messages() -> None:

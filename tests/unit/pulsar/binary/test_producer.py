@@ -21,8 +21,7 @@ from reader.errors import (
 )
 from reader.model import Position
 from reader.pulsar.binary import OutgoingEntry, Producer, Publisher
-from reader.pulsar.binary.commands import Command, framed
-from reader.wire import Fields, encoded
+from reader.wire import pulsar_pb2 as api
 from testbed.admin import wait_until
 from testbed.security import Authority
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, Session
@@ -49,7 +48,9 @@ def topic(broker: FakeBroker) -> FakeTopic:
 
 
 def entry(sequence: int, payload: bytes = b"payload", messages: int = 1) -> OutgoingEntry:
-    metadata = encoded((1, "me"), (2, sequence), (3, 1), (11, messages))
+    metadata = api.MessageMetadata(
+        producer_name="me", sequence_id=sequence, publish_time=1, num_messages_in_batch=messages
+    ).SerializeToString()
     return OutgoingEntry(sequence, sequence + messages - 1, messages, metadata, payload)
 
 
@@ -75,13 +76,13 @@ def test_what_is_sent_is_what_is_stored(broker: FakeBroker, topic: FakeTopic) ->
         (9, 9, 1),
     ]
     assert [one.payload for one in topic.stored] == [b"one", b"batch", b""]
-    assert [one.metadata.number(2) for one in topic.stored] == [5, 6, 9]
+    assert [one.metadata.sequence_id for one in topic.stored] == [5, 6, 9]
     assert all(one.whole for one in topic.stored)
 
 
 def test_what_a_producer_says_of_itself(broker: FakeBroker, topic: FakeTopic) -> None:
     topic.last["me"], topic.schema_version = 41, b"\x02"
-    schema = encoded((1, ""), (3, b"{}"), (4, 4), (77, b"newer than we are"))
+    schema = api.Schema(schema_data=b"{}", type=4).SerializeToString() + b"\xea\x04\x05newer"
     with publisher_of(broker.url) as publisher:
         producer = opened(publisher, schema=schema, encrypted=True)
         assert (producer.name, producer.last_sequence) == ("me", 41)
@@ -89,15 +90,12 @@ def test_what_a_producer_says_of_itself(broker: FakeBroker, topic: FakeTopic) ->
         made = opened(publisher, name=None)
         assert (made.name, made.last_sequence) == ("made-up-2", -1)
     named, unnamed = topic.opened
-    assert named.text(1) == PARTITION.full_name
-    assert named.text(4) == "me"
-    assert named.flag(5)
-    assert named.data(7) == schema
-    assert named.flag(9)
-    assert not unnamed.has(4)
-    assert not unnamed.has(7)
-    assert not unnamed.flag(5)
-    assert not unnamed.flag(9)
+    assert (named.topic, named.producer_name) == (PARTITION.full_name, "me")
+    assert (named.encrypted, named.user_provided_producer_name) == (True, True)
+    assert named.schema == schema
+    assert not unnamed.HasField("producer_name")
+    assert not unnamed.HasField("schema")
+    assert (unnamed.encrypted, unnamed.user_provided_producer_name) == (False, False)
 
 
 @pytest.mark.parametrize("last", [-1, 0, (1 << 62) - 1])
@@ -235,14 +233,14 @@ def test_an_entry_that_is_too_large_is_not_sent(broker: FakeBroker, topic: FakeT
 def test_what_waits_for_room_counts_as_unconfirmed(broker: FakeBroker, topic: FakeTopic) -> None:
     """Else whoever sends what is unconfirmed again would leave it out."""
 
-    receipts: list[bytes] = []
+    receipts: list[api.CommandSendReceipt] = []
 
     def confirm_all_and_close(session: Session, sent: Sent) -> bool:
         topic.push(sent)
         receipts.append(receipt(sent, (LEDGER, sent.sequence)))
         if sent.sequence == 999:
             topic.drop(session, sent.producer)
-            session.send(b"".join(receipts) + closing(sent.producer))
+            session.send(*receipts, closing(sent.producer))
         return False
 
     topic.before = confirm_all_and_close
@@ -300,7 +298,7 @@ def test_behind_a_refused_entry_nothing_is_stored(
         broker.sessions[-1].wait_closed()
         assert topic.ids() == [0, 1, 2]
         producer.close()
-    assert Command.CLOSE_PRODUCER not in broker.heard
+    assert api.CommandCloseProducer not in broker.heard
 
 
 def test_a_producer_that_the_broker_closes(broker: FakeBroker, topic: FakeTopic) -> None:
@@ -334,8 +332,8 @@ def test_a_producer_that_the_broker_closes(broker: FakeBroker, topic: FakeTopic)
 @pytest.mark.parametrize("other", [False, True])
 def test_a_topic_that_migrates(broker: FakeBroker, topic: FakeTopic, other: bool) -> None:
     def migrate(session: Session, sent: Sent) -> bool:
-        body = encoded((1, sent.producer + other), (2, 0), (3, "pulsar://elsewhere:6650"))
-        session.send(framed(Command.TOPIC_MIGRATED, body))
+        number = sent.producer + other
+        session.send(api.CommandTopicMigrated(resource_id=number, resource_type="Producer"))
         return other
 
     topic.before = migrate
@@ -362,10 +360,10 @@ def test_a_close_of_another_producer(broker: FakeBroker, topic: FakeTopic) -> No
 
 
 def test_an_answer_to_something_else(broker: FakeBroker, topic: FakeTopic) -> None:
-    def success(session: Session, body: Fields) -> None:
-        session.send(framed(Command.SUCCESS, encoded((1, body.number(3)))))
+    def success(session: Session, command: api.CommandProducer) -> None:
+        session.send(api.CommandSuccess(request_id=command.request_id))
 
-    broker.reactions[Command.PRODUCER] = success
+    broker.reactions[api.CommandProducer] = success
     with publisher_of(broker.url) as publisher, pytest.raises(CorruptError, match="not asked"):
         opened(publisher)
 
@@ -375,7 +373,7 @@ def test_an_answer_to_something_else(broker: FakeBroker, topic: FakeTopic) -> No
 
 def test_a_silent_broker(broker: FakeBroker, topic: FakeTopic) -> None:
     topic.before = lambda session, sent: False
-    broker.reactions[Command.PING] = lambda session, body: None
+    broker.reactions[api.CommandPing] = lambda session, command: None
     clock = Passing(0.5, lambda: bool(topic.came))
     with publisher_of(broker.url, "4s", time=clock) as publisher:
         producer = opened(publisher)
@@ -395,7 +393,7 @@ def test_a_broker_that_lives_and_stores_nothing(
         producer.send(entry(0))
         with pytest.raises(UnavailableError, match="stores nothing of what is sent"):
             producer.flush()
-        assert broker.heard.count(Command.PING) >= 4
+        assert broker.heard.count(api.CommandPing) >= 4
         # The name is free: a broker has it as long as the connection that has it.
         broker.sessions[-1].wait_closed()
         topic.before = lambda session, sent: True
@@ -427,16 +425,16 @@ def test_pings_are_answered_while_it_waits(broker: FakeBroker, topic: FakeTopic)
     ponged = Event()
 
     def ping_first(session: Session, sent: Sent) -> bool:
-        session.send(framed(Command.PING))
+        session.send(api.CommandPing())
         session.waiting = sent  # type: ignore[attr-defined]
         return False
 
-    def pong(session: Session, body: Fields) -> None:
+    def pong(session: Session, command: api.CommandPong) -> None:
         ponged.set()
         topic.store(session, session.waiting)  # type: ignore[attr-defined]
 
     topic.before = ping_first
-    broker.reactions[Command.PONG] = pong
+    broker.reactions[api.CommandPong] = pong
     with publisher_of(broker.url) as publisher:
         producer = opened(publisher)
         producer.send(entry(0))
@@ -464,7 +462,7 @@ def test_a_name_is_given_up(broker: FakeBroker, topic: FakeTopic) -> None:
         again = opened(publisher)
         publisher.close()
         again.close()  # of a closed connection: nothing
-    assert broker.heard.count(Command.CLOSE_PRODUCER) == 2
+    assert broker.heard.count(api.CommandCloseProducer) == 2
     assert len(broker.connects) == 2  # one for lookups, one for entries
 
 
@@ -474,11 +472,14 @@ def test_with_tls(tmp_path: Path) -> None:
     with FakeBroker(tls=authority.sign("broker").server_context()) as broker:
         topic = FakeTopic(broker)
 
-        def looked_up(session: Session, body: Fields) -> None:
-            answer = ((2, broker.url), (3, 1), (4, body.number(2)))
-            session.send(framed(Command.LOOKUP_RESPONSE, encoded(*answer)))
+        def looked_up(session: Session, command: api.CommandLookupTopic) -> None:
+            answer = api.CommandLookupTopicResponse(
+                request_id=command.request_id, response="Connect"
+            )
+            answer.brokerServiceUrlTls = broker.url
+            session.send(answer)
 
-        broker.reactions[Command.LOOKUP] = looked_up
+        broker.reactions[api.CommandLookupTopic] = looked_up
         with publisher_of(broker.url, tls_trust_certs_file=str(authority.certificate)) as publisher:
             producer = opened(publisher)
             sizes = [0, 1, 100, 17_000, (1 << 20) - 200, 1 << 20, 3_333_333, 5 << 19, 0, 7]
@@ -491,10 +492,9 @@ def test_with_tls(tmp_path: Path) -> None:
 
 
 def test_a_last_id_that_is_not_said(broker: FakeBroker, topic: FakeTopic) -> None:
-    def short(session: Session, body: Fields) -> None:
-        answer = encoded((1, body.number(3)), (2, "me"))
-        session.send(framed(Command.PRODUCER_SUCCESS, answer))
+    def short(session: Session, command: api.CommandProducer) -> None:
+        session.send(api.CommandProducerSuccess(request_id=command.request_id, producer_name="me"))
 
-    broker.reactions[Command.PRODUCER] = short
+    broker.reactions[api.CommandProducer] = short
     with publisher_of(broker.url) as publisher:
         assert opened(publisher).last_sequence == -1

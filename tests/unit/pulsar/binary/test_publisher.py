@@ -16,8 +16,7 @@ from reader.errors import (
 )
 from reader.model import SchemaInfo
 from reader.pulsar.binary import OutgoingEntry, Publisher, SchemaFound
-from reader.pulsar.binary.commands import Command, framed, schema_message
-from reader.wire import Fields, encoded
+from reader.wire import pulsar_pb2 as api
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, Reaction, Session
 from tests.unit.pulsar.binary.fake_topic import FakeTopic, Sent
 from tests.unit.pulsar.binary.reads import PARTITION, Time, publisher_of
@@ -36,8 +35,8 @@ def topic(broker: FakeBroker) -> FakeTopic:
 
 def publish(publisher: Publisher, sequence: int, **more: Any) -> None:
     one = publisher.producer(PARTITION, name="me", **more)
-    metadata = encoded((1, "me"), (2, sequence), (3, 1))
-    one.send(OutgoingEntry(sequence, sequence, 1, metadata, b"x"))
+    metadata = api.MessageMetadata(producer_name="me", sequence_id=sequence, publish_time=1)
+    one.send(OutgoingEntry(sequence, sequence, 1, metadata.SerializeToString(), b"x"))
     one.flush()
     one.close()
 
@@ -52,7 +51,7 @@ def test_a_name_that_is_taken_for_a_while(broker: FakeBroker, topic: FakeTopic) 
     assert topic.ids() == [0]
     assert len(topic.asked) == 4
     assert len(broker.connects) == 2, "connections stay"
-    assert len({one.number(2) for one in topic.asked}) == 4, "the same number is answered blindly"
+    assert len({one.producer_id for one in topic.asked}) == 4, "the same number is answered blindly"
 
 
 def test_a_name_that_stays_taken(broker: FakeBroker, topic: FakeTopic) -> None:
@@ -82,9 +81,15 @@ def test_a_name_may_be_waited_for_longer_than_an_answer(
 
 
 def located(url: str, *, redirect: bool) -> Reaction:
-    def answer(session: Session, body: Fields) -> None:
-        fields = ((1, url), (3, 0 if redirect else 1), (4, body.number(2)), (5, int(redirect)))
-        session.send(framed(Command.LOOKUP_RESPONSE, encoded(*fields)))
+    def answer(session: Session, command: api.CommandLookupTopic) -> None:
+        session.send(
+            api.CommandLookupTopicResponse(
+                brokerServiceUrl=url,
+                response="Redirect" if redirect else "Connect",
+                request_id=command.request_id,
+                authoritative=redirect,
+            )
+        )
 
     return answer
 
@@ -93,7 +98,7 @@ def located(url: str, *, redirect: bool) -> Reaction:
 def test_a_broker_that_names_another(broker: FakeBroker, topic: FakeTopic, redirect: bool) -> None:
     with FakeBroker() as first:
         elsewhere = FakeTopic(first)
-        first.reactions[Command.LOOKUP] = located(broker.url, redirect=redirect)
+        first.reactions[api.CommandLookupTopic] = located(broker.url, redirect=redirect)
         with publisher_of(first.url) as publisher:
             publish(publisher, 0)
             assert publisher.most_bytes(PARTITION) == 5 << 20
@@ -107,37 +112,37 @@ def test_a_topic_that_moves(broker: FakeBroker, topic: FakeTopic) -> None:
         there = FakeTopic(second)
         with publisher_of(broker.url) as publisher:
             publish(publisher, 0)
-            broker.reactions[Command.LOOKUP] = located(second.url, redirect=False)
+            broker.reactions[api.CommandLookupTopic] = located(second.url, redirect=False)
             publish(publisher, 1)
     assert (topic.ids(), there.ids()) == ([0], [1])
 
 
 def test_a_broker_that_does_not_serve_it_yet(broker: FakeBroker, topic: FakeTopic) -> None:
     left = 3
-    usual = broker.reactions[Command.PRODUCER]
+    usual = broker.reactions[api.CommandProducer]
 
-    def not_yet(session: Session, body: Fields) -> None:
+    def not_yet(session: Session, command: api.CommandProducer) -> None:
         nonlocal left
         left -= 1
         if left:
-            session.error(body.number(3), 6, "not served by this instance")
+            session.error(command.request_id, 6, "not served by this instance")
         else:
-            usual(session, body)
+            usual(session, command)
 
-    broker.reactions[Command.PRODUCER] = not_yet
+    broker.reactions[api.CommandProducer] = not_yet
     with publisher_of(broker.url) as publisher:
         publish(publisher, 0)
     assert topic.ids() == [0]
-    assert broker.heard.count(Command.LOOKUP) == 3
+    assert broker.heard.count(api.CommandLookupTopic) == 3
 
 
 def test_a_broker_that_does_not_answer(broker: FakeBroker, topic: FakeTopic) -> None:
     passed = Time()
 
-    def silent(session: Session, body: Fields) -> None:
+    def silent(session: Session, command: api.CommandProducer) -> None:
         passed.now += 2
 
-    broker.reactions[Command.PRODUCER] = silent
+    broker.reactions[api.CommandProducer] = silent
     with publisher_of(broker.url, "2s", time=passed) as publisher:
         with pytest.raises(UnavailableError, match="an answer is not there in time"):
             publish(publisher, 0)
@@ -194,37 +199,43 @@ def test_what_a_broker_refuses(
 ) -> None:
     said = f"so it is{text.rpartition('.*')[2]}" if ".*" in text and code == 16 else "so it is"
 
-    def refuse(session: Session, body: Fields) -> None:
-        session.error(body.number(3), code, said)
+    def refuse(session: Session, command: api.CommandProducer) -> None:
+        session.error(command.request_id, code, said)
 
-    broker.reactions[Command.PRODUCER] = refuse
+    broker.reactions[api.CommandProducer] = refuse
     with publisher_of(broker.url, "2s", time=Time()) as publisher:
         with pytest.raises(kind, match=text) as caught:
             publish(publisher, 0)
     assert "so it is" in str(caught.value)
-    assert (broker.heard.count(Command.PRODUCER) > 1) == (times > 1)
+    assert (broker.heard.count(api.CommandProducer) > 1) == (times > 1)
 
 
 # -- schemas ---------------------------------------------------------------------------------------
 
 AVRO = '{"type":"record","name":"R","fields":[]}'
-UNKNOWN = encoded((99, b"newer than we are"))
+NAMED = api.Schema(
+    schema_data=AVRO.encode(),
+    type=4,
+    properties=[api.KeyValue(key=b"a", value=b"b")],
+).SerializeToString()
+NEWER = b"\x9a\x06\x05newer"
+"""Field 99."""
 
 
 def with_schema(message: bytes | None, version: bytes = b"\x00" * 7 + b"\x02") -> Reaction:
-    def answer(session: Session, body: Fields) -> None:
-        request = body.number(1)
+    def answer(session: Session, command: api.CommandGetSchema) -> None:
+        found = api.CommandGetSchemaResponse(schema=message, schema_version=version)
         if message is None:
-            said = encoded((1, request), (2, 11), (3, "no schema"))
-        else:
-            said = encoded((1, request), (4, message), (5, version))
-        session.send(framed(Command.GET_SCHEMA_RESPONSE, said))
+            error = api.ServerError.TopicNotFound
+            found = api.CommandGetSchemaResponse(error_code=error, error_message=b"no schema")
+        found.request_id = command.request_id
+        session.send(found)
 
     return answer
 
 
 def schema_of(broker: FakeBroker, message: bytes | None) -> SchemaFound | None:
-    broker.reactions[Command.GET_SCHEMA] = with_schema(message)
+    broker.reactions[api.CommandGetSchema] = with_schema(message)
     with publisher_of(broker.url) as publisher:
         return publisher.schema(PARTITION)
 
@@ -232,9 +243,9 @@ def schema_of(broker: FakeBroker, message: bytes | None) -> SchemaFound | None:
 @pytest.mark.parametrize(
     "message",
     [
-        encoded((1, "orders"), (3, AVRO), (4, 4), (5, encoded((1, "a"), (2, "b")))) + UNKNOWN,
-        encoded((4, 1), (3, b""), (1, "")),  # fields in another order
-        encoded((1, ""), (3, b"\xff\xfe"), (4, 77)),  # a type that we do not know
+        NAMED + NEWER,
+        b"\x20\x01\x1a\x00\x0a\x00",  # fields in another order
+        api.Schema(schema_data=b"\xff\xfe", type=77).SerializeToString(),
     ],
 )
 def test_a_schema_is_given_back_as_it_came(
@@ -247,7 +258,7 @@ def test_a_schema_is_given_back_as_it_came(
     assert found.schema.version == 2
     with publisher_of(broker.url) as publisher:
         publish(publisher, 0, schema=found.message)
-    assert topic.opened[0].data(7) == message
+    assert topic.opened[0].schema == message
 
 
 def test_a_topic_without_a_schema(broker: FakeBroker) -> None:
@@ -255,11 +266,11 @@ def test_a_topic_without_a_schema(broker: FakeBroker) -> None:
 
 
 def test_a_schema_that_may_not_be_seen(broker: FakeBroker) -> None:
-    def refuse(session: Session, body: Fields) -> None:
-        said = encoded((1, body.number(1)), (2, 4), (3, "not you"))
-        session.send(framed(Command.GET_SCHEMA_RESPONSE, said))
+    def refuse(session: Session, command: api.CommandGetSchema) -> None:
+        error = api.ServerError.AuthorizationError
+        session.send(api.CommandGetSchemaResponse(request_id=command.request_id, error_code=error))
 
-    broker.reactions[Command.GET_SCHEMA] = refuse
+    broker.reactions[api.CommandGetSchema] = refuse
     with publisher_of(broker.url) as publisher:
         with pytest.raises(ConfigurationError, match="no permission for the schema of"):
             publisher.schema(PARTITION)
@@ -281,27 +292,31 @@ def test_both_halves_of_a_schema(broker: FakeBroker, key: str, value: str) -> No
         return json.loads(text) if text.startswith("{") else text
 
     definition = json.dumps({"key": half(key), "value": half(value)}, ensure_ascii=False)
-    properties = {"kv.encoding.type": "SEPARATED", "key.schema.type": "AVRO"}
-    made = schema_message(SchemaInfo(0, "KEY_VALUE", definition, properties))
-    fields = Fields(made, "a schema")
-    assert fields.number(4) == 15
-    assert {one.text(1): one.text(2) for one in fields.messages(5)} == properties
-    data = fields.data(3) or b""
-    halves = []
-    for _ in range(2):
-        size = int.from_bytes(data[:4], "big")
-        halves.append(data[4 : 4 + size].decode())
-        data = data[4 + size :]
-    assert data == b""
-    assert [half(one) for one in halves] == [half(key), half(value)]
-    found = schema_of(broker, made)
+    halves = (text.encode() for text in (key, value))
+    data = b"".join(len(one).to_bytes(4, "big") + one for one in halves)
+    message = api.Schema(schema_data=data, type=15).SerializeToString()
+    found = schema_of(broker, message)
     assert found is not None
-    assert found.message == made
+    assert found.message == message
+    assert found.schema.type == "KEY_VALUE"
     assert json.loads(found.schema.definition) == json.loads(definition)
 
 
-@pytest.mark.parametrize("kind", ["STRING", "JSON", "AVRO", "PROTOBUF_NATIVE", "INT64", "BYTES"])
-def test_each_type_of_schema(broker: FakeBroker, kind: str) -> None:
-    found = schema_of(broker, schema_message(SchemaInfo(0, kind, AVRO, {"a": "b"})))
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (0, "BYTES"),
+        (1, "STRING"),
+        (2, "JSON"),
+        (4, "AVRO"),
+        (9, "INT64"),
+        (20, "PROTOBUF_NATIVE"),
+        (22, "EXTERNAL"),
+    ],
+)
+def test_each_type_of_schema(broker: FakeBroker, number: int, kind: str) -> None:
+    properties = [api.KeyValue(key=b"a", value=b"b")]
+    message = api.Schema(schema_data=AVRO.encode(), type=number, properties=properties)
+    found = schema_of(broker, message.SerializeToString())
     assert found is not None
     assert found.schema == SchemaInfo(2, kind, AVRO, {"a": "b"})

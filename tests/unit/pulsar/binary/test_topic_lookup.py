@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from google.protobuf.message import Message
 
 from reader.errors import (
     ConfigurationError,
@@ -13,8 +14,7 @@ from reader.errors import (
     UnavailableError,
 )
 from reader.model import Position
-from reader.pulsar.binary.commands import Command, framed
-from reader.wire import Fields, encoded
+from reader.wire import pulsar_pb2 as api
 from testbed.admin import wait_until
 from testbed.serving import refusing_port
 from tests.unit.pulsar.binary.fake_broker import (
@@ -33,41 +33,44 @@ def broker() -> Iterator[FakeBroker]:
 
 
 def located(url: str, *, redirect: bool = False, by_proxy: bool = False) -> Reaction:
-    def answer(session: Session, body: Fields) -> None:
-        fields = (
-            (1, url),
-            (3, 0 if redirect else 1),
-            (4, body.number(2)),
-            (5, int(redirect)),
-            (8, int(by_proxy)),
+    def answer(session: Session, command: api.CommandLookupTopic) -> None:
+        session.send(
+            api.CommandLookupTopicResponse(
+                brokerServiceUrl=url,
+                response="Redirect" if redirect else "Connect",
+                request_id=command.request_id,
+                authoritative=redirect,
+                proxy_through_service_url=by_proxy,
+            )
         )
-        session.send(framed(Command.LOOKUP_RESPONSE, encoded(*fields)))
 
     return answer
 
 
 def test_a_redirect_is_followed(broker: FakeBroker) -> None:
     with FakeBroker() as first:
-        first.reactions[Command.LOOKUP] = located(broker.url, redirect=True)
+        first.reactions[api.CommandLookupTopic] = located(broker.url, redirect=True)
         with client_of(first.url) as client:
             assert read(client) == ALL
-    assert Command.SUBSCRIBE not in first.heard
+    assert api.CommandSubscribe not in first.heard
 
 
 def test_redirects_in_a_circle_end() -> None:
     with FakeBroker() as one, FakeBroker() as two:
-        one.reactions[Command.LOOKUP] = located(two.url, redirect=True)
-        two.reactions[Command.LOOKUP] = located(one.url, redirect=True)
+        one.reactions[api.CommandLookupTopic] = located(two.url, redirect=True)
+        two.reactions[api.CommandLookupTopic] = located(one.url, redirect=True)
         with client_of(one.url, "2s", time=Time()) as client:
             with pytest.raises(UnavailableError, match="circles"):
                 read(client)
 
 
 def test_through_a_proxy(broker: FakeBroker) -> None:
-    broker.reactions[Command.LOOKUP] = located("pulsar://broker-5.internal:6650", by_proxy=True)
+    broker.reactions[api.CommandLookupTopic] = located(
+        "pulsar://broker-5.internal:6650", by_proxy=True
+    )
     with client_of(broker.url) as client:
         assert read(client) == ALL
-    assert [one.text(6) for one in broker.connects] == ["", "broker-5.internal:6650"]
+    assert [one.proxy_to_broker_url for one in broker.connects] == ["", "broker-5.internal:6650"]
 
 
 def test_the_second_host_where_the_first_is_down(broker: FakeBroker) -> None:
@@ -82,22 +85,24 @@ def test_the_second_host_where_the_first_does_not_find_the_topic(
 ) -> None:
     time = Time()
 
-    def answer(session: Session, body: Fields) -> None:
+    def answer(session: Session, command: api.CommandLookupTopic) -> None:
         match what:
             case "not ready":
-                session.error(body.number(2), 6, what)
+                session.error(command.request_id, 6, what)
             case "no answer":
                 time.now += 2  # the first host's half
             case _:
-                located(f"pulsar://127.0.0.1:{down}", redirect=True)(session, body)
+                located(f"pulsar://127.0.0.1:{down}", redirect=True)(session, command)
 
     with refusing_port() as down, FakeBroker() as first:
-        first.reactions[Command.LOOKUP] = answer
+        first.reactions[api.CommandLookupTopic] = answer
         both = f"pulsar://127.0.0.1:{first.port},127.0.0.1:{broker.port}"
         with client_of(both, "4s", time=time) as client:
             assert read(client) == ALL
             client.last_position(PARTITION)
-        assert first.heard.count(Command.LOOKUP) == 1, "the one that answered is asked first"
+        assert first.heard.count(api.CommandLookupTopic) == 1, (
+            "the one that answered is asked first"
+        )
 
 
 def test_no_broker_at_all() -> None:
@@ -120,13 +125,14 @@ def test_no_broker_at_all() -> None:
         (99, UnavailableError),
     ],
 )
-@pytest.mark.parametrize("command", [Command.CONNECT, Command.LOOKUP, Command.SUBSCRIBE])
+@pytest.mark.parametrize(
+    "command", [api.CommandConnect, api.CommandLookupTopic, api.CommandSubscribe]
+)
 def test_what_a_broker_refuses(
-    broker: FakeBroker, command: Command, code: int, error: type[Exception]
+    broker: FakeBroker, command: type[Message], code: int, error: type[Exception]
 ) -> None:
-    number = {Command.CONNECT: 99, Command.LOOKUP: 2, Command.SUBSCRIBE: 5}[command]
-    broker.reactions[command] = lambda session, body: session.error(
-        body.number(number) if number < 99 else -1, code, "because"
+    broker.reactions[command] = lambda session, request: session.error(
+        getattr(request, "request_id", -1), code, "because"
     )
     with client_of(broker.url, "2s", time=Time()) as client, pytest.raises(error) as caught:
         read(client)
@@ -136,34 +142,34 @@ def test_what_a_broker_refuses(
 def test_what_is_refused_for_a_moment(broker: FakeBroker) -> None:
     times = iter(range(100))
 
-    def not_yet(session: Session, body: Fields) -> None:
+    def not_yet(session: Session, command: api.CommandSubscribe) -> None:
         if next(times) < 3:
-            session.error(body.number(5), 6, "being unloaded")
+            session.error(command.request_id, 6, "being unloaded")
         else:
-            subscribed(session, body)
+            subscribed(session, command)
 
-    broker.reactions[Command.SUBSCRIBE] = not_yet
+    broker.reactions[api.CommandSubscribe] = not_yet
     with client_of(broker.url) as client:
         assert read(client) == ALL
 
 
 def test_a_token_and_a_challenge(broker: FakeBroker, tmp_path: Path) -> None:
-    said: list[tuple[str, bytes | None]] = []
+    said: list[api.CommandAuthResponse] = []
 
-    def challenge(session: Session, body: Fields) -> None:
-        session.send(framed(Command.AUTH_CHALLENGE, encoded((1, "fake"), (3, 21))))
-        broker.connects.append(body)
+    def challenge(session: Session, command: api.CommandConnect) -> None:
+        session.send(api.CommandAuthChallenge())
+        broker.connects.append(command)
 
-    def response(session: Session, body: Fields) -> None:
-        said.append((body.message(2).text(1), body.message(2).data(2)))
+    def response(session: Session, command: api.CommandAuthResponse) -> None:
+        said.append(command)
         if not session.next:  # the first one of this connection
-            session.send(framed(Command.CONNECTED, encoded((1, "fake"), (2, 21))))
+            session.send(api.CommandConnected())
 
-    broker.reactions |= {Command.CONNECT: challenge, Command.AUTH_RESPONSE: response}
+    broker.reactions |= {api.CommandConnect: challenge, api.CommandAuthResponse: response}
 
     def again(session: Session, consumer: int, at: tuple[int, int]) -> None:
         if at[1] == 10:
-            session.send(framed(Command.AUTH_CHALLENGE, encoded((1, "fake"), (3, 21))))
+            session.send(api.CommandAuthChallenge())
 
     broker.before_message = again
     path = tmp_path / "token"
@@ -173,9 +179,14 @@ def test_a_token_and_a_challenge(broker: FakeBroker, tmp_path: Path) -> None:
         path.write_text("second")
         assert read(client, 0, 50) == ALL[:51]
         wait_until("the answer to the last challenge", lambda: len(said) == 3)
-    assert (broker.connects[0].text(5), broker.connects[0].data(3)) == ("token", b"first")
-    assert said[0] == ("token", b"first")
-    assert said[-1] == ("token", b"second")
+    connect = broker.connects[0]
+    assert (connect.auth_method_name, connect.auth_data) == ("token", b"first")
+    for answer, token in ((said[0], b"first"), (said[-1], b"second")):
+        assert answer == api.CommandAuthResponse(
+            client_version="pulsar-lake",
+            response=api.AuthData(auth_method_name="token", auth_data=token),
+            protocol_version=21,
+        )
 
 
 def test_a_rotated_token_opens_new_connections(broker: FakeBroker, tmp_path: Path) -> None:
@@ -188,4 +199,4 @@ def test_a_rotated_token_opens_new_connections(broker: FakeBroker, tmp_path: Pat
         path.write_text("second")
         client.resume()
         assert read(client, 10, 19) == ALL[10:20]
-    assert [one.data(3) for one in broker.connects] == [b"first"] * 2 + [b"second"] * 2
+    assert [one.auth_data for one in broker.connects] == [b"first"] * 2 + [b"second"] * 2

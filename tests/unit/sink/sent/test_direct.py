@@ -7,6 +7,7 @@ import pytest
 from reader.encode import EncodedEntry
 from reader.errors import ConfigurationError, UnavailableError
 from reader.sink import DirectSender
+from reader.wire.pulsar_pb2 import CommandSendReceipt
 from tests.unit.decode.entries import PARTITION
 from tests.unit.pulsar.binary.fake_broker import Session
 from tests.unit.pulsar.binary.fake_topic import LEDGER, Sent, closing, receipt, send_error
@@ -30,8 +31,8 @@ def test_what_is_put_is_sent(world: World) -> None:
     send(world, batches(8))
     assert world.topic.ids() == IDS
     [opened] = world.topic.opened
-    assert opened.text(4).startswith("pulsar-lake-")
-    assert opened.data(7) == b"schema"
+    assert opened.producer_name.startswith("pulsar-lake-")
+    assert opened.schema == b"schema"
     assert world.directory.exists() is False, "nothing is staged"
 
 
@@ -82,7 +83,7 @@ def window(monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_a_producer_that_is_closed_while_an_entry_waits_for_room(world: World, window: int) -> None:
     """All that was sent is confirmed, and what waited is not."""
-    receipts: list[bytes] = []
+    receipts: list[CommandSendReceipt] = []
 
     def confirm_all_and_close(session: Session, sent: Sent) -> bool:
         if len(world.topic.opened) > 1:
@@ -91,7 +92,7 @@ def test_a_producer_that_is_closed_while_an_entry_waits_for_room(world: World, w
         receipts.append(receipt(sent, (LEDGER, sent.sequence)))
         if sent.sequence == window - 1:
             world.topic.drop(session, sent.producer)
-            session.send(b"".join(receipts) + closing(sent.producer))
+            session.send(*receipts, closing(sent.producer))
         return False
 
     world.topic.before = confirm_all_and_close
@@ -111,7 +112,7 @@ def test_a_producer_that_is_closed_while_all_is_sent_again(world: World, window:
             if sent.sequence == 0:
                 world.topic.push(sent)
                 world.topic.drop(session, sent.producer)
-                session.send(receipt(sent, (LEDGER, 0)) + closing(sent.producer))
+                session.send(receipt(sent, (LEDGER, 0)), closing(sent.producer))
             return False
         return True
 

@@ -31,7 +31,7 @@ def test_the_first_time(world: World, first: int, large: bool) -> None:
     assert {row["__producerName"] for row in world.rows()} == {"me"}
     assert {row["__publishTime"] for row in world.rows()} == {1_700_000_005_000_000}
     assert world.reads == 0
-    assert [one.data(7) for one in world.topic.opened] == [b"schema"]
+    assert [one.schema for one in world.topic.opened] == [b"schema"]
     assert all(one.whole for one in world.topic.stored)
 
 

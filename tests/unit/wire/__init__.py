@@ -1,0 +1,1 @@
+"""Protocol Buffers that several rooms share."""
