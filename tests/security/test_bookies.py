@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from offloader.config import Config
+from reader.bookkeeper.reads.read_messages import ReadKind
 from reader.clients import Clients
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import LedgerMetadata, Partition, Topic
@@ -31,10 +32,10 @@ def read(config: Config, ledger: tuple[LedgerMetadata, int], *, singly: bool = F
     metadata, last = ledger
     with Clients(config) as clients, clients.bookies() as bookies:
         if singly:
-            bookies.pool.avoid_range_reads(metadata.replicas(0)[0])
+            bookies.health.avoid_range_reads(metadata.replicas(0)[0])
         count = sum(len(block.entry_ids) for block in bookies.read(metadata, 0, last))
-        used = bookies.pool.entry_connections if singly else bookies.pool.range_connections
-        assert len(used) == 1
+        used = [kind for _, kind in bookies._connections._open]  # noqa: SLF001
+        assert used == [ReadKind.ENTRY if singly else ReadKind.RANGE]
     return count
 
 
