@@ -17,12 +17,14 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 from typer.exceptions import TyperException
 
+from offloader.cli.check import check
 from offloader.cli.head import head
+from offloader.cli.init import init
 from offloader.cli.maintain import maintain
 from offloader.cli.offload import offload
-from offloader.cli.preparation import check, init, setup
 from offloader.cli.render import say, say_error
 from offloader.cli.segments import segments
+from offloader.cli.setup import setup
 from offloader.cli.sql import sql
 from offloader.cli.status import status
 from offloader.cli.tail import tail

@@ -13,8 +13,8 @@ from typing import Annotated
 
 import typer
 
+from offloader.cli.check import finish, run_checks
 from offloader.cli.options import settings
-from offloader.cli.preparation.check import finish, run_checks
 from offloader.cli.render import say
 from offloader.config import load_config
 from reader.errors import ConfigurationError

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from offloader.check import Checklist
-from offloader.cli.preparation.check import run_checks
-from offloader.cli.preparation.init import admin_url_of, settings_text
+from offloader.cli.check import run_checks
+from offloader.cli.init import admin_url_of, settings_text
 from offloader.config import load_config
 from reader.errors import ConfigurationError
 from tests.support.command_line import run
@@ -277,7 +277,7 @@ def test_init_writes_and_checks(
     closed_port: int,
 ) -> None:
     patient = partial(run_checks, seconds=180)
-    module = import_module("offloader.cli.preparation.init")  # not the function
+    module = import_module("offloader.cli.init")  # not the function
     monkeypatch.setattr(module, "run_checks", patient)
     path = tmp_path / "lake.toml"
     arguments = init(closed_port, tmp_path / "lake", "--output", str(path))
