@@ -84,22 +84,13 @@ def _python_value(scalar: Any) -> Any:
 def write_rows(
     names: Sequence[str], rows: Iterable[Mapping[str, Any]], kind: SqlFormat, out: TextIO
 ) -> int:
-    """Write text; the number of rows. JSON and CSV hold one row at a time, a table all of them.
+    """Write text, and return the number of rows.
 
-    What has no columns, as most commands, leaves only JSON's empty array.
+    A result without columns, as of most commands, leaves only JSON's empty array.
     """
     if not names and kind is not SqlFormat.json:
         return sum(1 for _ in rows)
-    count = 0
-
-    def counted() -> Iterator[Mapping[str, Any]]:
-        nonlocal count
-        for row in rows:
-            count += 1
-            yield row
-
-    print_rows(names, counted(), kind, out)
-    return count
+    return print_rows(names, rows, kind, out)
 
 
 class ResultFile:
@@ -163,7 +154,7 @@ class ResultFile:
 
 
 def _write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-    """One row group of some 130,000 rows at a time."""
+    """Write row groups of at least 130,000 rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -172,19 +163,15 @@ def _write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBat
     plain = pa.schema(
         [pa.field(name, one.type, one.nullable) for name, one in zip(names, schema, strict=True)]
     )
-    count = 0
+    count = written = 0
     waiting: list[pa.RecordBatch] = []
     with pq.ParquetWriter(path, plain, compression="zstd") as writer:
-
-        def flush() -> None:
-            if waiting:
-                writer.write_table(pa.Table.from_batches(waiting, plain))
-                waiting.clear()
-
         for batch in batches:
             waiting.append(pa.RecordBatch.from_arrays(batch.columns, schema=plain))
             count += batch.num_rows
-            if sum(one.num_rows for one in waiting) >= _ROW_GROUP:
-                flush()
-        flush()
+            if count - written >= _ROW_GROUP:
+                writer.write_table(pa.Table.from_batches(waiting, plain))
+                waiting, written = [], count
+        if waiting:
+            writer.write_table(pa.Table.from_batches(waiting, plain))
     return count
