@@ -1,4 +1,4 @@
-"""The command line ``pulsar-lake``: one file each subcommand.
+"""The command line ``pulsar-lake``: one file for each subcommand.
 
     app             puts the subcommands together; exit codes
     check           whether all that is needed is as it has to be

@@ -123,7 +123,9 @@ _EXAMPLE_URL = "pulsar://localhost:6650"
 
 def _ask(option: str, question: str, default: str | None = None) -> str:
     if not (sys.stdin and sys.stdin.isatty()):
-        raise typer.BadParameter("it is needed where nobody can be asked", param_hint=option)
+        raise typer.BadParameter(
+            "required when standard input is not a terminal", param_hint=option
+        )
     return str(typer.prompt(question, default=default, err=True)).strip()
 
 
@@ -143,9 +145,9 @@ def _options(given: list[str]) -> dict[str, str]:
 
 
 def admin_url_of(service_url: str) -> str:
-    """The admin REST where Pulsar has it by default: the first host, port 8080, with TLS 8443.
+    """Return the default URL of the admin REST: the first host, port 8080, with TLS 8443.
 
-    Raises ConfigurationError for what is no service URL.
+    Raises ConfigurationError if ``service_url`` is no service URL.
     """
     from reader.pulsar.binary import parse_service_url
 

@@ -62,7 +62,7 @@ _SHOWN = (
 
 
 def wanted_columns(text: str | None) -> list[str] | None:
-    """The names of ``--columns``; None: all are read."""
+    """Return the names of ``--columns``. None: all are read."""
     return None if text in (None, "*") else [name.strip() for name in str(text).split(",")]
 
 

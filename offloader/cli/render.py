@@ -68,14 +68,14 @@ def say_state(state: str, color: str, text: object) -> None:
 
 
 class ReportFormat(StrEnum):
-    """How ``segments``, ``status`` and ``check`` answer."""
+    """The output formats of ``segments``, ``status`` and ``check``."""
 
     table = "table"
     json = "json"
 
 
 class SqlFormat(StrEnum):
-    """How ``sql`` answers; Parquet only into a file."""
+    """The output formats of ``sql``. Parquet goes only into a file."""
 
     table = "table"
     json = "json"

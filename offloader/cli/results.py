@@ -21,13 +21,13 @@ _ROW_GROUP = 1 << 17
 
 
 def format_of(path: Path | None) -> SqlFormat:
-    """The format that a file's name asks for: a table, unless it ends in .csv, .json, .parquet."""
+    """Return the format that a file's name asks for: .csv, .json, .parquet, or else a table."""
     name = path.suffix[1:].lower() if path else ""
     return SqlFormat(name) if name in set(SqlFormat) else SqlFormat.table
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """The names of a result's columns, each once: ``id``, ``id_2``."""
+    """Return the names of a result's columns, each once: ``id``, ``id_2``."""
     found: list[str] = []
     for name in names:
         number, one = 1, name
@@ -39,7 +39,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[str, Any]]:
-    """Each row by its columns' names (``unique_names``); maps are mappings."""
+    """Yield each row by its columns' names (``unique_names``). Maps are mappings."""
     for batch in batches:
         names = unique_names(batch.schema.names)
         maps = [
@@ -62,7 +62,7 @@ def _python_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _python_value(scalar: Any) -> Any:
-    """As ``as_py``; dates and times beyond Python's years are text, as ISO 8601 has it."""
+    """Return a value as ``as_py``, but dates beyond Python's years as text, as ISO 8601 has it."""
     import numpy as np
     import pyarrow as pa
 
@@ -105,12 +105,15 @@ class ResultFile:
         self.kind = kind
         self._results = 0
         if path.is_dir():
-            raise ConfigurationError(f"{path} is a directory", hint="name a file")
+            raise ConfigurationError(f"Output {path} is a directory", hint="name a file")
         if not path.parent.is_dir():
-            raise ConfigurationError(f"{path.parent} is no directory", hint="make it first")
+            raise ConfigurationError(
+                f"Directory {path.parent} does not exist",
+                hint="create it, or choose another output file",
+            )
 
     def write(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-        """Write one result; the number of its rows. What has no columns leaves no trace."""
+        """Write one result, unless it has no columns. Return the number of its rows."""
         if not schema.names:
             return sum(batch.num_rows for batch in batches)
         if self.kind is SqlFormat.parquet and self._results:
@@ -130,7 +133,7 @@ class ResultFile:
 
     @contextmanager
     def _whole(self) -> Iterator[Path]:
-        """What to write to; once that is done, it becomes the file, or the file's end."""
+        """Yield a path to write to. Afterwards it becomes the file, or the file's end."""
         if self.path.exists() and not self.path.is_file():
             yield self.path
             return

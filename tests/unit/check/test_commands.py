@@ -303,8 +303,8 @@ def test_init_writes_and_checks(
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["--storage", "/x"], 2, "--service-url: it is needed"),
-        (["--service-url", "pulsar://h"], 2, "--storage: it is needed"),
+        (["--storage", "/x"], 2, "--service-url: required"),
+        (["--service-url", "pulsar://h"], 2, "--storage: required"),
         (["--storage-option", "region"], 2, "write NAME=VALUE"),
         (
             ["--storage-option", "secret_access_key=hush"],
