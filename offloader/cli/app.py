@@ -17,12 +17,14 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 from typer.exceptions import TyperException
 
+from offloader.cli.check import check
 from offloader.cli.head import head
+from offloader.cli.init import init
 from offloader.cli.maintain import maintain
 from offloader.cli.offload import offload
-from offloader.cli.preparation import check, init, setup
 from offloader.cli.render import say, say_error
 from offloader.cli.segments import segments
+from offloader.cli.setup import setup
 from offloader.cli.sql import sql
 from offloader.cli.status import status
 from offloader.cli.tail import tail
@@ -93,14 +95,13 @@ def _fail(error: Exception) -> None:
 
 
 def _open_missing_streams() -> None:
-    """Streams that were closed before we began are None, and the next file would take their
-    number."""
+    """Open the null device for closed streams, so that no file takes their number."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _discard(stream: TextIO) -> None:
-    """What is left for it goes nowhere, or the interpreter's end would fail by writing it."""
+    """Send the rest of a stream to the null device, or Python would fail to write it at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

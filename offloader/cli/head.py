@@ -24,7 +24,7 @@ def head(
     kind: FormatOption = MessageFormat.table,
     config: ConfigOption = None,
 ) -> None:
-    """The first messages of a topic, oldest first, wherever they are stored.
+    """Print the first messages of a topic, oldest first, wherever they are stored.
 
     In the order of the log within a partition, merged by publish time.
     """

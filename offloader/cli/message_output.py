@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.abc
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -63,23 +62,17 @@ _SHOWN = (
 
 
 def wanted_columns(text: str | None) -> list[str] | None:
-    """The names of ``--columns``; None: all are read."""
+    """Return the names of ``--columns``. None: all are read."""
     return None if text in (None, "*") else [name.strip() for name in str(text).split(",")]
 
 
-_UNUSED = ("trio", "pygments")
-"""What httpcore and httpx's own command line import if it is installed, and can do without."""
-
-
-class _Hidden(importlib.abc.MetaPathFinder):
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name in _UNUSED:
-            raise ModuleNotFoundError(f"{name} is not needed here", name=name)
-
-
 def start_lean() -> None:
-    """From now on this process imports nothing that others of its packages only look for."""
-    sys.meta_path.insert(0, _Hidden())
+    """Keep out of this process what httpcore and httpx import if it is installed, and do not need.
+
+    ``None`` makes an import of the name raise ModuleNotFoundError.
+    """
+    for name in ("trio", "pygments"):
+        cast(dict[str, Any], sys.modules).setdefault(name, None)
 
 
 class MessagePrinter:
@@ -94,15 +87,15 @@ class MessagePrinter:
         self._endless = endless
         self._rows: EndlessRows | None = None
 
-    def show(self, rows: pa.Table) -> None:
-        """Print them now."""
-        names = rows.schema.names if self._all else _default_columns(rows.schema.names)
-        if not self._endless:
-            print_rows(names, rows_of(rows.to_batches()), self._kind)
-            return
-        if self._rows is None:
-            self._rows = EndlessRows(names, self._kind)
-        self._rows.show(rows_of(rows.to_batches()))
+    def show(self, table: pa.Table) -> None:
+        """Print a table now."""
+        names = table.schema.names if self._all else _default_columns(table.schema.names)
+        rows = rows_of(table.to_batches())
+        if self._endless:
+            self._rows = self._rows or EndlessRows(names, self._kind)
+            self._rows.show(rows)
+        else:
+            print_rows(names, rows, self._kind)
 
 
 def _default_columns(names: Sequence[str]) -> list[str]:

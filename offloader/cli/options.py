@@ -1,4 +1,4 @@
-"""Options that several sub-commands share."""
+"""Options that several subcommands share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ConfigOption = Annotated[
 
 
 def settings(path: Path | None) -> Config:
-    """The settings of a file, or of the environment alone. Raises ConfigurationError."""
+    """Return the settings of a file, or of the environment alone. Raises ConfigurationError."""
     from offloader.config import load_config
     from reader.storage import check_storage_options
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import base64
 import csv
-import io
 import json
 import math
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -40,24 +39,27 @@ _CELL_ON_TERMINAL = 60
 
 
 def say(text: object, *, err: bool = False) -> None:
-    """A line, or several, to standard output or (``err``) standard error."""
+    """Print lines to standard output or (``err``) standard error."""
     typer.echo(printable(text), err=err)
 
 
-def say_error(error: Exception, more: str = "") -> None:
-    """What failed, as one line; before it where, with PULSAR_LAKE_DEBUG. To be called where the
-    error was caught. ``more``: what is added to one that is not ours."""
+def say_error(error: Exception, more: str = "", *, about: object = "") -> None:
+    """Print an error as one line, after its traceback if PULSAR_LAKE_DEBUG is set.
+
+    Call it where the error was caught. ``more`` follows an error that is not ours, ``about``: what
+    failed.
+    """
     if debugging():
         say(traceback.format_exc().rstrip(), err=True)
     ours = isinstance(error, PulsarLakeError)
     text = str(error) if ours else f"{type(error).__name__}: {plain_text(error)}{more}"
-    say(f"error: {' '.join(text.split())}", err=True)
+    say(f"error: {f'{about}: ' if about else ''}{' '.join(text.split())}", err=True)
 
 
 def say_state(state: str, color: str, text: object) -> None:
-    """A line that begins with a state, which has a colour on a terminal.
+    """Print a line that begins with a state, which has a colour on a terminal.
 
-    https://no-color.org: none where ``NO_COLOR`` is set.
+    There is no colour if ``NO_COLOR`` is set (https://no-color.org).
     """
     shown = printable(f"{state:7}")
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
@@ -66,14 +68,14 @@ def say_state(state: str, color: str, text: object) -> None:
 
 
 class ReportFormat(StrEnum):
-    """How ``segments``, ``status`` and ``check`` answer."""
+    """The output formats of ``segments``, ``status`` and ``check``."""
 
     table = "table"
     json = "json"
 
 
 class SqlFormat(StrEnum):
-    """How ``sql`` answers; Parquet only into a file."""
+    """The output formats of ``sql``. Parquet goes only into a file."""
 
     table = "table"
     json = "json"
@@ -88,22 +90,35 @@ def print_rows(
     stream: TextIO | None = None,
     *,
     cut: bool | None = None,
-) -> None:
-    """Print ``rows``; values may be anything that Spark and Arrow return.
+) -> int:
+    """Print ``rows``, and return how many. Values may be anything that Spark and Arrow return.
 
-    ``cut``: whether long cells of a table are cut; None: on a terminal.
+    JSON and CSV hold one row at a time, a table all of them. ``cut``: whether long cells of a table
+    are cut; None: on a terminal.
     """
     out = stream or sys.stdout
+    count = 0
+
+    def counted() -> Iterator[Mapping[str, Any]]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            yield row
+
     if kind.value == "json":
-        _json(columns, rows, out)
+        # One array, one row a line: it reads as a whole and line by line alike.
+        for row in counted():
+            out.write(("[\n" if count == 1 else ",\n") + _json(columns, row))
+        out.write("\n]\n" if count else "[]\n")
     elif kind.value == "csv":
-        _csv(columns, rows, out)
+        _csv(columns, counted(), out)
     else:
-        _table(columns, rows, out, cut=out.isatty() if cut is None else cut)
+        _table(columns, list(counted()), out, cut=out.isatty() if cut is None else cut)
+    return count
 
 
 def print_records(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
-    """One line for each column, whole, below the number of its row."""
+    """Print one line for each column, whole, below the number of its row."""
     names = [_cell(name, None) for name in columns]
     width = max(map(len, names), default=0)
     for number, row in enumerate(rows, start=1):
@@ -112,53 +127,46 @@ def print_records(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out
             out.write(f"{name.ljust(width)}  {_cell(row[column], None)}\n")
 
 
-def _json(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
-    """One array, one row a line: it reads as a whole and line by line alike."""
-    first = True
-    for row in rows:
-        out.write("[\n" if first else ",\n")
-        value = {name: _plain(row[name]) for name in columns}
-        out.write(printable_json(json.dumps(value, ensure_ascii=False)))
-        first = False
-    out.write("[]\n" if first else "\n]\n")
+def _json(columns: Sequence[str], row: Mapping[str, Any]) -> str:
+    value = {name: _plain(row[name]) for name in columns}
+    return printable_json(json.dumps(value, ensure_ascii=False))
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
+def _csv(
+    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO, *, header: bool = True
+) -> None:
+    class Lines:
+        def write(self, line: str, /) -> None:
+            out.write(line.removesuffix("\r\n") + "\n")
+
     # It quotes what its own line end has: with "\n" alone, no "\r" (Python 3.11).
-    line = io.StringIO(newline="")
-    writer = csv.writer(line, lineterminator="\r\n")
-
-    def write(values: Sequence[str]) -> None:
-        writer.writerow(values)
-        out.write(line.getvalue().removesuffix("\r\n") + "\n")
-        line.seek(0)
-        line.truncate()
-
-    write(columns)
+    writer = csv.writer(Lines(), lineterminator="\r\n")
+    if header:
+        writer.writerow(columns)
     for row in rows:
-        write(["" if row[name] is None else _text(row[name]) for name in columns])
+        writer.writerow(["" if row[name] is None else _text(row[name]) for name in columns])
 
 
 def _table(
-    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], out: TextIO, *, cut: bool
+    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], out: TextIO, *, cut: bool
 ) -> None:
     limit = _CELL_ON_TERMINAL if cut else None
-    found = list(rows)
-    right = [
-        any(row[name] is not None for row in found)
-        and all(row[name] is None or _is_number(row[name]) for row in found)
-        for name in columns
-    ]
-    cells = [[_cell(row[name], limit) for name in columns] for row in found]
-    widths = [max((len(line[i]) for line in cells), default=0) for i in range(len(columns))]
-    names = [_cell(name, None) for name in columns]
-    widths = [max(width, len(name)) for width, name in zip(widths, names, strict=True)]
-    for line in (names, ["-" * width for width in widths], *cells):
-        padded = [
-            cell.rjust(width) if numeric else cell.ljust(width)
-            for cell, width, numeric in zip(line, widths, right, strict=True)
-        ]
-        out.write("  ".join(padded).rstrip() + "\n")
+    values = [[row[name] for row in rows if row[name] is not None] for name in columns]
+    right = [bool(column) and all(map(_is_number, column)) for column in values]
+    lines = [[_cell(name, None) for name in columns]]
+    lines += [[_cell(row[name], limit) for name in columns] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * width for width in widths])
+    out.writelines(_aligned(lines, widths, right))
+
+
+def _aligned(
+    lines: Iterable[Sequence[str]], widths: Sequence[int], right: Sequence[bool]
+) -> Iterator[str]:
+    for line in lines:
+        cells = zip(line, widths, right, strict=True)
+        padded = (cell.rjust(width) if by else cell.ljust(width) for cell, width, by in cells)
+        yield "  ".join(padded).rstrip() + "\n"
 
 
 class EndlessRows:
@@ -167,47 +175,30 @@ class EndlessRows:
     A table has one header, and its columns only get wider; JSON is one object a line.
     """
 
-    def __init__(
-        self, columns: Sequence[str], kind: ReportFormat | SqlFormat, stream: TextIO | None = None
-    ) -> None:
+    def __init__(self, columns: Sequence[str], kind: ReportFormat | SqlFormat) -> None:
         self._columns = columns
         self._kind = kind.value
-        self._out = stream or sys.stdout
         self._widths = [0] * len(columns)
         self._begun = False
 
     def show(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Print them now."""
-        lines = io.StringIO()
+        """Print rows now."""
+        out = sys.stdout
         if self._kind == "json":
-            for row in rows:
-                value = {name: _plain(row[name]) for name in self._columns}
-                lines.write(printable_json(json.dumps(value, ensure_ascii=False)) + "\n")
+            out.writelines(_json(self._columns, row) + "\n" for row in rows)
         elif self._kind == "csv":
-            _csv(self._columns, rows, lines)
-            header = io.StringIO()
-            _csv(self._columns, (), header)
-            self._out.write("" if self._begun else header.getvalue())
-            lines = io.StringIO(lines.getvalue().removeprefix(header.getvalue()))
+            _csv(self._columns, rows, out, header=not self._begun)
         else:
-            self._table(list(rows), lines)
-        self._out.write(lines.getvalue())
-        self._out.flush()
+            limit = _CELL_ON_TERMINAL if out.isatty() else None
+            names = [_cell(name, None) for name in self._columns]
+            lines = [[_cell(row[name], limit) for name in self._columns] for row in rows]
+            columns = zip(self._widths, zip(names, *lines, strict=True), strict=True)
+            self._widths = [max(width, *map(len, column)) for width, column in columns]
+            if not self._begun:
+                lines = [names, ["-" * width for width in self._widths], *lines]
+            out.writelines(_aligned(lines, self._widths, [False] * len(names)))
+        out.flush()
         self._begun = True
-
-    def _table(self, rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
-        limit = _CELL_ON_TERMINAL if self._out.isatty() else None
-        cells = [[_cell(row[name], limit) for name in self._columns] for row in rows]
-        header = [[_cell(name, None) for name in self._columns]]
-        self._widths = [
-            max(width, *(len(line[at]) for line in (*header, *cells)))
-            for at, width in enumerate(self._widths)
-        ]
-        if not self._begun:
-            cells = [*header, ["-" * width for width in self._widths], *cells]
-        for line in cells:
-            padded = (cell.ljust(width) for cell, width in zip(line, self._widths, strict=True))
-            out.write("  ".join(padded).rstrip() + "\n")
 
 
 def _is_number(value: object) -> bool:
@@ -217,49 +208,32 @@ def _is_number(value: object) -> bool:
 def _cell(value: Any, limit: int | None) -> str:
     if value is None:
         return "NULL"
-    text = _text(value).replace("\n", "\\n").replace("\t", "\\t")
-    text = printable(text)
+    text = printable(_text(value).replace("\n", "\\n").replace("\t", "\\t"))
     return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _text(value: Any) -> str:
-    if type(value) is str:
-        return value
-    if type(value) is int:
-        return str(value)
-    plain = _plain(value)
-    if isinstance(plain, bool):
-        return "true" if plain else "false"
+    plain = value if type(value) is str else _plain(value)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: times in ISO 8601 (UTC), bytes in base64, other values as text."""
+    """Return a value as JSON has it: times in ISO 8601 (UTC), bytes in base64, others as text."""
     match value:
         case None | bool() | int() | str():
             return value
         case float():
             return value if math.isfinite(value) else str(value)
-        case datetime():
-            return _moment(value)
-        case date() | time():
+        case datetime() if value.tzinfo is not None:
+            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        case date() | time():  # a datetime is a date
             return value.isoformat()
         case timedelta():
             return value.total_seconds()
         case bytes() | bytearray() | memoryview():
             return base64.b64encode(bytes(value)).decode()
         case Mapping():
-            return {_key(key): _plain(inner) for key, inner in value.items()}
+            return {_text(key): _plain(inner) for key, inner in value.items()}
         case list() | tuple():
             return [_plain(inner) for inner in value]
     return str(value)
-
-
-def _moment(value: datetime) -> str:
-    if value.tzinfo is None:
-        return value.isoformat()
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _key(value: Any) -> str:
-    return value if isinstance(value, str) else _text(value)

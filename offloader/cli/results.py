@@ -21,13 +21,13 @@ _ROW_GROUP = 1 << 17
 
 
 def format_of(path: Path | None) -> SqlFormat:
-    """The format that a file's name asks for: a table, unless it ends in .csv, .json, .parquet."""
+    """Return the format that a file's name asks for: .csv, .json, .parquet, or else a table."""
     name = path.suffix[1:].lower() if path else ""
     return SqlFormat(name) if name in set(SqlFormat) else SqlFormat.table
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """The names of a result's columns, each once: ``id``, ``id_2``."""
+    """Return the names of a result's columns, each once: ``id``, ``id_2``."""
     found: list[str] = []
     for name in names:
         number, one = 1, name
@@ -39,7 +39,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Mapping[str, Any]]:
-    """Each row by its columns' names (``unique_names``); maps are mappings."""
+    """Yield each row by its columns' names (``unique_names``). Maps are mappings."""
     for batch in batches:
         names = unique_names(batch.schema.names)
         maps = [
@@ -62,7 +62,7 @@ def _python_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _python_value(scalar: Any) -> Any:
-    """As ``as_py``; dates and times beyond Python's years are text, as ISO 8601 has it."""
+    """Return a value as ``as_py``, but dates beyond Python's years as text, as ISO 8601 has it."""
     import numpy as np
     import pyarrow as pa
 
@@ -84,22 +84,13 @@ def _python_value(scalar: Any) -> Any:
 def write_rows(
     names: Sequence[str], rows: Iterable[Mapping[str, Any]], kind: SqlFormat, out: TextIO
 ) -> int:
-    """Write text; the number of rows. JSON and CSV hold one row at a time, a table all of them.
+    """Write text, and return the number of rows.
 
-    What has no columns, as most commands, leaves only JSON's empty array.
+    A result without columns, as of most commands, leaves only JSON's empty array.
     """
     if not names and kind is not SqlFormat.json:
         return sum(1 for _ in rows)
-    count = 0
-
-    def counted() -> Iterator[Mapping[str, Any]]:
-        nonlocal count
-        for row in rows:
-            count += 1
-            yield row
-
-    print_rows(names, counted(), kind, out)
-    return count
+    return print_rows(names, rows, kind, out)
 
 
 class ResultFile:
@@ -114,12 +105,15 @@ class ResultFile:
         self.kind = kind
         self._results = 0
         if path.is_dir():
-            raise ConfigurationError(f"{path} is a directory", hint="name a file")
+            raise ConfigurationError(f"Output {path} is a directory", hint="name a file")
         if not path.parent.is_dir():
-            raise ConfigurationError(f"{path.parent} is no directory", hint="make it first")
+            raise ConfigurationError(
+                f"Directory {path.parent} does not exist",
+                hint="create it, or choose another output file",
+            )
 
     def write(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-        """Write one result; the number of its rows. What has no columns leaves no trace."""
+        """Write one result, unless it has no columns. Return the number of its rows."""
         if not schema.names:
             return sum(batch.num_rows for batch in batches)
         if self.kind is SqlFormat.parquet and self._results:
@@ -139,7 +133,7 @@ class ResultFile:
 
     @contextmanager
     def _whole(self) -> Iterator[Path]:
-        """What to write to; once that is done, it becomes the file, or the file's end."""
+        """Yield a path to write to. Afterwards it becomes the file, or the file's end."""
         if self.path.exists() and not self.path.is_file():
             yield self.path
             return
@@ -163,7 +157,7 @@ class ResultFile:
 
 
 def _write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-    """One row group of some 130,000 rows at a time."""
+    """Write row groups of at least 130,000 rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -172,19 +166,15 @@ def _write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBat
     plain = pa.schema(
         [pa.field(name, one.type, one.nullable) for name, one in zip(names, schema, strict=True)]
     )
-    count = 0
+    count = written = 0
     waiting: list[pa.RecordBatch] = []
     with pq.ParquetWriter(path, plain, compression="zstd") as writer:
-
-        def flush() -> None:
-            if waiting:
-                writer.write_table(pa.Table.from_batches(waiting, plain))
-                waiting.clear()
-
         for batch in batches:
             waiting.append(pa.RecordBatch.from_arrays(batch.columns, schema=plain))
             count += batch.num_rows
-            if sum(one.num_rows for one in waiting) >= _ROW_GROUP:
-                flush()
-        flush()
+            if count - written >= _ROW_GROUP:
+                writer.write_table(pa.Table.from_batches(waiting, plain))
+                waiting, written = [], count
+        if waiting:
+            writer.write_table(pa.Table.from_batches(waiting, plain))
     return count

@@ -38,7 +38,7 @@ def segments(
     ] = ReportFormat.table,
     config: ConfigOption = None,
 ) -> None:
-    """Every segment: partition, ledger, state, tier, reason, entries, bytes, time range."""
+    """Print every segment: partition, ledger, state, tier, reason, entries, bytes, time range."""
     from reader.clients import Clients
     from reader.model import Topic
     from reader.plan import make_plan, take_snapshot
@@ -52,7 +52,7 @@ def segments(
 
 
 def segment_row(one: Segment) -> dict[str, Any]:
-    """A segment as one row; times in UTC, None where unknown."""
+    """Return a segment as one row. Times are in UTC, and None if they are unknown."""
     return {
         "partition": one.partition.index,
         "ledger": one.ledger_id,

@@ -66,12 +66,19 @@ def sql(
 
         run_shell(lambda: _lake(config or found), kind, output)
         return
+    from offloader.cli.shell.execution import Session
+    from offloader.cli.shell.runner import explain as explained
+    from offloader.cli.shell.runner import run_all, run_statement
+
     statements = _statements(query, file)
     with _lake(config or found) as lake:
+        session = Session(lambda: lake)
         if explain:
-            _explain(lake, statements)
-        else:
-            _run(lake, statements, _output(kind, output), _name(query, file))
+            for one in statements:
+                say(explained(session, one.text))
+            return
+        target = _output(kind, output)
+        run_all(lambda text: run_statement(session, text, target), statements, _name(query, file))
 
 
 def _lake(config: Path | Config) -> PulsarLake:
@@ -113,29 +120,6 @@ def _name(query: str | None, file: Path | None) -> str | None:
 
 def _output(kind: SqlFormat, path: Path | None) -> Output:
     from offloader.cli.results import ResultFile
-    from offloader.cli.shell.runner import StandardOutput
+    from offloader.cli.shell.screen import StandardOutput
 
     return StandardOutput(kind) if path is None else ResultFile(path, kind)
-
-
-def _run(
-    lake: PulsarLake, statements: list[SqlStatement], output: Output, name: str | None
-) -> None:
-    from offloader.cli.shell.execution import Session
-    from offloader.cli.shell.runner import run_all
-
-    run_all(Session(lambda: lake), statements, output, name)
-
-
-def _explain(lake: PulsarLake, statements: list[SqlStatement]) -> None:
-    from offloader.cli.shell.runner import one_line
-    from spark_ext import error_of
-
-    for one in statements:
-        try:
-            plans, by_spark = lake.explain_query(one.text)
-        except Exception as error:
-            raise (error_of(error) or ConfigurationError(one_line(str(error)))) from error
-        for plan in plans:
-            say(plan)
-        say(by_spark)

@@ -47,7 +47,7 @@ def status(
     ] = ReportFormat.table,
     config: ConfigOption = None,
 ) -> None:
-    """Per topic: watermarks, lag in ledgers, bytes and seconds, last commit, errors, warnings.
+    """Print watermarks, lag in ledgers, bytes and seconds, last commit, errors and warnings.
 
     With [iceberg]: how far each Iceberg table is behind its Delta table.
     """
@@ -100,7 +100,7 @@ def status(
 
 
 def _rows(one: TopicStatus) -> list[dict[str, Any]]:
-    """One row a partition."""
+    """Return one row for each partition."""
     from offloader.model import size_text
 
     last = one.last_commit

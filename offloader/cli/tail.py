@@ -33,7 +33,7 @@ def tail(
     kind: FormatOption = MessageFormat.table,
     config: ConfigOption = None,
 ) -> None:
-    """The last messages of a topic, oldest first, wherever they are stored.
+    """Print the last messages of a topic, oldest first, wherever they are stored.
 
     In the order of the log within a partition, merged by publish time. With -f new messages
     follow, each once, and JSON is one object a line. No subscription is left behind.
@@ -41,12 +41,12 @@ def tail(
     start_lean()
     from reader import open_topic  # heavy: pyarrow
 
-    told: list[str] = []
+    shown: list[str] = []
 
     def failed(error: Exception) -> None:
         text = " ".join(str(error).split())
-        if text not in told[-1:]:
-            told.append(text)
+        if text not in shown[-1:]:
+            shown.append(text)
             say(f"waiting: {text}", err=True)
 
     names = wanted_columns(columns)

@@ -1,26 +1,28 @@
-"""The shell's own commands: what begins with a backslash."""
+"""The shell's own commands, which begin with a backslash."""
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from offloader.cli.render import SqlFormat, print_rows
+from offloader.cli.render import SqlFormat, say
 from offloader.cli.results import ResultFile, format_of
-from offloader.cli.shell.completion import COMMANDS, named_topics
-from offloader.cli.shell.screen import Screen
+from offloader.cli.shell.runner import explain, run_all
 from offloader.cli.shell.state import Shell
 from offloader.cli.shell.statements import read_sql, statements
 from reader.background import in_thread
-from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError
+from reader.errors import ConfigurationError, NotFoundError
 
-__all__ = ["Leave", "run_command"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-_TYPE_OR_NAME = re.compile(r"`((?:``|[^`])*)`|[A-Z_]+")
+__all__ = ["COMMANDS", "Leave", "run_command"]
+
+_PATH = re.compile(r"`?([^/`]+/[^/`]+?)(?:/([^/`]+))?`?")
 
 
 class Leave(Exception):  # noqa: N818 - no error: the user is done
@@ -28,11 +30,11 @@ class Leave(Exception):  # noqa: N818 - no error: the user is done
 
 
 def run_command(shell: Shell, line: str) -> None:
-    """Do what a line asks for. Raises PulsarLakeError, and Leave."""
+    """Run one command. Raises PulsarLakeError, and Leave."""
     command, _, argument = line.strip().partition(" ")
     argument = argument.strip().removesuffix(";").strip()
     command = command.removesuffix(";")  # as after a statement
-    action = _ACTIONS.get(command)
+    action = _ACTIONS.get(_SYNONYMS.get(command, command))
     if action is None:
         raise ConfigurationError(f"unknown command {command}", hint="\\? lists them")
     action(shell, argument)
@@ -50,115 +52,76 @@ def _leave(_: Shell, __: str) -> None:
 
 
 def _describe(shell: Shell, argument: str) -> None:
-    lake = shell.session.lake
-    if not argument:
-        named = [shell.namespace] if shell.namespace else shell.wait(in_thread(lake.namespaces))
-        rows = shell.wait(
-            in_thread(
-                lambda: [
-                    {"namespace": one, "topic": topic}
-                    for one in named
-                    for topic in _topics(shell, one)
-                ]
-            )
-        )
-        _print(shell, ["namespace", "topic"], rows)
-        return
-    if argument.count("/") == 1 and "." not in argument:
-        topics = shell.wait(in_thread(lambda: lake.topics(argument.strip("`"))))
-        _print(shell, ["topic"], [{"topic": one} for one in topics])
-        return
-    from spark_ext.ddl import type_ddl
-
-    columns = shell.wait(in_thread(lambda: lake.columns(_topic_name(argument, shell.namespace))))
-    _print(
-        shell,
-        ["column", "type"],
-        [{"column": one.name, "type": _type_text(type_ddl(one.type))} for one in columns],
-    )
+    if path := _PATH.fullmatch(argument):
+        namespace, topic = path.groups()
+        below = f"pulsar.`{namespace}`"
+        shell.run(f"DESCRIBE {below}.`{topic}`" if topic else f"SHOW TABLES IN {below}")
+    elif argument:
+        shell.run(f"DESCRIBE {argument}")
+    elif shell.namespace:
+        shell.run("SHOW TABLES")
+    else:
+        topics = in_thread(lambda: _all_topics(shell)).result()
+        say(f"({shell.screen.write(topics.schema, iter(topics.to_batches()))})\n")
 
 
-def _type_text(ddl: str) -> str:
-    """A type as Spark's DESCRIBE has it: small letters, but for the names in it."""
-    plain = _TYPE_OR_NAME.sub(lambda one: one[1] if one[1] else one[0].lower(), ddl)
-    return plain.replace("timestamp_ltz", "timestamp").replace(": ", ":")
+def _all_topics(shell: Shell) -> pa.Table:
+    import pyarrow as pa
 
-
-def _topics(shell: Shell, namespace: str) -> list[str]:
-    try:
-        return shell.session.lake.topics(namespace)
-    except (NotFoundError, ConfigurationError):
-        return []  # deleted since it was listed, or not ours
-
-
-def _topic_name(text: str, namespace: str | None) -> str:
-    """``tenant/namespace/topic``, from that or from how SQL names it."""
-    for found in named_topics(f"TABLE {text}", namespace).values():
-        return "/".join(found)
-    return text.strip("`")
+    lake, found = shell.session.lake, list[tuple[str, str]]()
+    for namespace in lake.namespaces():
+        with suppress(NotFoundError, ConfigurationError):  # deleted since then, or forbidden
+            found += [(namespace, topic) for topic in lake.topics(namespace)]
+    columns = [pa.array([row[at] for row in found], pa.string()) for at in (0, 1)]
+    return pa.table(columns, ["namespace", "topic"])
 
 
 def _namespaces(shell: Shell, _: str) -> None:
-    found = shell.wait(in_thread(shell.session.lake.namespaces))
-    _print(shell, ["namespace"], [{"namespace": one} for one in found])
-
-
-def _print(shell: Shell, columns: list[str], rows: list[dict[str, Any]]) -> None:
-    text = io.StringIO()
-    print_rows(columns, rows, SqlFormat.table, text)
-    shell.screen.show(text.getvalue())
+    shell.run("SHOW NAMESPACES IN pulsar")
 
 
 def _explain(shell: Shell, query: str) -> None:
     if not query:
         raise ConfigurationError("\\explain needs a query")
-
-    def explain() -> str:
-        shell.session.start().result()
-        plans, by_spark = shell.session.lake.explain_query(query)
-        return "\n".join([*map(str, plans), by_spark])
-
-    shell.screen.show(shell.wait(in_thread(explain)).rstrip() + "\n")
+    shell.screen.show(explain(shell.session, query).rstrip() + "\n")
 
 
 def _format(shell: Shell, argument: str) -> None:
-    screen: Screen = shell.screen
     if argument:
         if argument not in set(SqlFormat):
             raise ConfigurationError(
                 f"unknown format {argument}", hint="table, json, csv or parquet"
             )
-        if argument == SqlFormat.parquet:
-            if shell.file is None:
-                raise ConfigurationError("Parquet needs a file", hint="\\o FILE.parquet")
-        else:
-            screen.kind = SqlFormat(argument)
+        kind = SqlFormat(argument)
+        if kind is SqlFormat.parquet and shell.file is None:
+            raise ConfigurationError("Parquet needs a file", hint="\\o FILE.parquet")
+        if kind is not SqlFormat.parquet:
+            shell.screen.kind = kind
         if shell.file is not None:
-            shell.file = ResultFile(shell.file.path, SqlFormat(argument))
-    shell.say(f"Format: {shell.file.kind if shell.file else screen.kind}")
+            shell.file = ResultFile(shell.file.path, kind)
+    say(f"Format: {shell.file.kind if shell.file else shell.screen.kind}")
 
 
 def _output(shell: Shell, argument: str) -> None:
     if not argument:
         shell.file = None
-        shell.say("Results go to the screen.")
+        say("Results go to the screen.")
         return
-    path = Path(argument.strip("'\"")).expanduser()
+    path = _path(argument)
     kind = format_of(path)
     shell.file = ResultFile(path, shell.screen.kind if kind is SqlFormat.table else kind)
-    shell.say(f"Results go to {path}, as {shell.file.kind}.")
+    say(f"Results go to {path}, as {shell.file.kind}.")
 
 
 def _include(shell: Shell, argument: str) -> None:
     if not argument:
         raise ConfigurationError("\\i needs a file")
-    path = Path(argument.strip("'\"")).expanduser()
-    for one in statements(read_sql(path)):
-        try:
-            shell.run(one.text)
-        except PulsarLakeError as error:
-            error.message = f"{path}:{one.line}: {error.message}"
-            raise
+    path = _path(argument)
+    run_all(shell.run, statements(read_sql(path)), str(path))
+
+
+def _path(argument: str) -> Path:
+    return Path(argument.strip("'\"")).expanduser()
 
 
 def _rows(shell: Shell, argument: str) -> None:
@@ -169,48 +132,48 @@ def _rows(shell: Shell, argument: str) -> None:
             raise ConfigurationError(f"{argument} is no number of rows", hint="a number, or all")
         shell.screen.rows = int(argument)
     shown = "all" if shell.screen.rows is None else f"{shell.screen.rows:,}"
-    shell.say(f"Rows shown of a result: {shown}")
+    say(f"Rows shown of a result: {shown}")
 
 
-def _switch(what: str, get: Callable[[Shell], bool], put: Callable[[Shell, bool], None]) -> _Action:
+def _switch(name: str) -> Callable[[Shell, str], None]:
     def action(shell: Shell, argument: str) -> None:
         if argument not in ("", "on", "off"):
             raise ConfigurationError(f"{argument} is neither on nor off")
-        put(shell, argument == "on" if argument else not get(shell))
-        shell.say(f"{what}: {'on' if get(shell) else 'off'}")
+        value = argument == "on" if argument else not getattr(shell.screen, name)
+        setattr(shell.screen, name, value)
+        say(f"{name.capitalize()}: {'on' if value else 'off'}")
 
     return action
 
 
-def _put_timing(shell: Shell, value: bool) -> None:
-    shell.timing = value
+COMMANDS = {
+    "\\?": "this help",
+    "\\d": "[NAME]  topics, those of a namespace, or the columns of one",
+    "\\dn": "namespaces",
+    "\\explain": "QUERY  what it would read: segments, tiers, Spark's plan",
+    "\\f": "[table|json|csv|parquet]  how results are written",
+    "\\i": "FILE  run the statements of a file",
+    "\\o": "[FILE]  results to a file; without a name: to the screen",
+    "\\pager": "[on|off]  a pager for results that are larger than the screen",
+    "\\q": "leave (so do exit, quit and Ctrl-D)",
+    "\\rows": "[NUMBER|all]  so many rows of a result are shown at most",
+    "\\timing": "[on|off]  how long each statement took",
+    "\\x": "[on|off]  one line for each column",
+}
+"""Each command, and what it does."""
 
-
-def _put_expanded(shell: Shell, value: bool) -> None:
-    shell.screen.expanded = value
-
-
-def _put_pager(shell: Shell, value: bool) -> None:
-    shell.screen.pager = value
-
-
-_Action = Callable[["Shell", str], None]
-
-_ACTIONS: dict[str, _Action] = {
+_ACTIONS: dict[str, Callable[[Shell, str], None]] = {
     "\\?": _help,
-    "\\h": _help,
-    "\\help": _help,
-    "\\q": _leave,
-    "\\quit": _leave,
     "\\d": _describe,
-    "\\dt": _describe,
     "\\dn": _namespaces,
     "\\explain": _explain,
     "\\f": _format,
     "\\i": _include,
     "\\o": _output,
+    "\\pager": _switch("pager"),
+    "\\q": _leave,
     "\\rows": _rows,
-    "\\pager": _switch("Pager", lambda shell: shell.screen.pager, _put_pager),
-    "\\timing": _switch("Timing", lambda shell: shell.timing, _put_timing),
-    "\\x": _switch("Expanded", lambda shell: shell.screen.expanded, _put_expanded),
+    "\\timing": _switch("timing"),
+    "\\x": _switch("expanded"),
 }
+_SYNONYMS = {"\\h": "\\?", "\\help": "\\?", "\\quit": "\\q", "\\dt": "\\d"}

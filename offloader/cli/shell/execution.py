@@ -1,52 +1,49 @@
-"""A statement in a thread of its own: the caller's thread draws its progress, and may be
-interrupted."""
+"""A statement in a thread of its own, so that the caller's thread can be interrupted."""
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
-from queue import Empty, Full, Queue
+from queue import Full, Queue
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from reader.background import in_thread
-from reader.errors import PulsarLakeError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_ext import PulsarLake
-    from spark_ext.statement import Progress, Statement
+    from spark_ext.statement import Statement
 
 __all__ = ["Execution", "Session"]
 
-_TICK_SECONDS = 0.2
+_PAUSE_SECONDS = 0.2
 _BATCHES_AHEAD = 4
 _PATIENCE_SECONDS = 1.5
 
 
 class Session:
-    """A lake whose Spark is started in the background, and again where its JVM has ended.
+    """A lake whose Spark is started in the background, and again if its JVM has ended.
 
-    ``open_lake`` is called in the background as well: what it imports takes its time.
+    ``open_lake`` is called in the background as well, because its imports take time.
     """
 
     def __init__(self, open_lake: Callable[[], PulsarLake]) -> None:
         self._opened = in_thread(open_lake)
         self._started: Future[Any] | None = None
         # Its errors are raised as well; as log lines they would stand in the middle of a shell.
-        logging.getLogger().addFilter(_not_of_py4j)
+        logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
 
     @property
     def lake(self) -> PulsarLake:
-        """Once it is open. Raises what opening it raises."""
+        """The lake, once it is open. Raises the error of opening it."""
         return self._opened.result()
 
     def start(self) -> Future[Any]:
-        """Begin to start Spark, unless that was done; a start that failed is tried again."""
+        """Begin to start Spark, unless that was done. A start that failed is tried again."""
         found = self._started
         if found is None or (found.done() and found.exception() is not None):
             found = self._started = in_thread(lambda: self.lake.spark)
@@ -58,7 +55,7 @@ class Session:
         return self._started is not None and self._started.done()
 
     def lost(self) -> bool:
-        """Whether Spark's JVM has ended; then the next statement starts another."""
+        """Return whether Spark's JVM has ended. If so, the next statement starts another."""
         started = self._started
         if started is None or not started.done() or started.exception() is not None:
             return False
@@ -68,114 +65,67 @@ class Session:
         return True
 
     def close(self) -> None:
-        """Stop Spark; a start that is under way is not waited for."""
-        if self._started is not None and self._started.done() and not self._opened.exception():
+        """Stop Spark, unless it is still starting."""
+        if self.ready and not self._opened.exception():
             self.lake.close()
 
 
 class Execution:
-    """One statement. ``draw`` is called now and then while the caller waits for it.
+    """One statement. Any method may raise KeyboardInterrupt; call ``stop`` afterwards."""
 
-    An interrupt (KeyboardInterrupt) may come from any method; ``stop`` is called after it.
-    """
-
-    def __init__(self, session: Session, text: str, draw: Callable[[Execution], None]) -> None:
+    def __init__(self, session: Session, text: str) -> None:
         self.session = session
         self.statement: Statement | None = None
-        self.begun = time.monotonic()
         self._text = text
-        self._draw = draw
         self._items: Queue[Any] = Queue(_BATCHES_AHEAD)
         self._stopped = Event()
-        self._watched: Future[None] | None = None
-        self._progress: Progress | None = None
         self._done = in_thread(self._work)
 
-    @property
-    def seconds(self) -> float:
-        """Since it was begun."""
-        return time.monotonic() - self.begun
-
     def schema(self) -> pa.Schema:
-        """Wait until it is analysed (a command: done). Raises what Spark raises."""
+        """Wait until the statement is analysed (a command: done). Raises Spark's errors."""
         return self._next()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Its rows, after ``schema``. Raises what Spark raises."""
+        """Yield the rows, after ``schema``. Raises Spark's errors."""
         while (item := self._next()) is not None:
             yield item
 
-    @property
-    def progress(self) -> Progress | None:
-        """How far it was a moment ago; None where nobody knows yet. Asked for from now on."""
-        if self._watched is None and self.statement is not None:
-            self._watched = in_thread(self._watch)
-        return self._progress
-
-    def stop(self) -> bool:
-        """Cancel what is left of it; False if Spark has not let go of it a moment later.
-
-        It runs no job any more in any case.
-        """
+    def stop(self) -> None:
+        """Cancel the rest of the statement, and wait a moment until Spark has ended it."""
         self._stopped.set()
         if self._done.done() or self.statement is None:  # over, or Spark is still starting
-            return self._done.done()
+            return
         with suppress(Exception):  # a JVM that has ended has no jobs either
             in_thread(self.statement.cancel).result(_PATIENCE_SECONDS)
-        try:
-            self._done.result(_PATIENCE_SECONDS)
-        except TimeoutError:
-            return False
-        return True
+        wait([self._done], _PATIENCE_SECONDS)
 
     def _next(self) -> Any:
-        while True:
-            try:
-                item = self._items.get(timeout=_TICK_SECONDS)
-            except Empty:
-                self._draw(self)
-                continue
-            if isinstance(item, BaseException):
-                raise item
-            return item
+        item = self._items.get()
+        if isinstance(item, BaseException):
+            raise item
+        return item
 
     def _work(self) -> None:
         try:
-            self.session.start().result()
-            self._refuse_stopped()
-            statement = self.statement = self.session.lake.statement(self._text)
-            self._refuse_stopped()
-            schema = statement.run()
-            self._put(schema)
-            for batch in statement.batches(schema):
-                self._put(batch)
+            for item in self._steps():
+                if not self._put(item):
+                    return
             self._put(None)
-        except _StoppedError:
-            pass
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-            with suppress(_StoppedError):
-                self._put(error)
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+            self._put(error)
 
-    def _watch(self) -> None:
-        assert self.statement is not None
-        while not self._stopped.wait(_TICK_SECONDS):
-            self._progress = self.statement.progress()
+    def _steps(self) -> Iterator[Any]:
+        self.session.start().result()
+        statement = self.statement = self.session.lake.statement(self._text)
+        if not self._stopped.is_set():  # else ``stop`` may have seen no statement
+            schema = statement.run()
+            yield schema
+            yield from statement.batches(schema)
 
-    def _refuse_stopped(self) -> None:
-        if self._stopped.is_set():
-            raise _StoppedError("it is not wanted any more")
-
-    def _put(self, item: Any) -> None:
-        while True:
-            self._refuse_stopped()
+    def _put(self, item: Any) -> bool:
+        """Hand an item over. Return False if nobody waits for it any more."""
+        while not self._stopped.is_set():
             with suppress(Full):
-                self._items.put(item, timeout=_TICK_SECONDS)
-                return
-
-
-def _not_of_py4j(record: logging.LogRecord) -> bool:
-    return "py4j" not in record.pathname
-
-
-class _StoppedError(PulsarLakeError):
-    """Nobody waits for the rest."""
+                self._items.put(item, timeout=_PAUSE_SECONDS)
+                return True
+        return False

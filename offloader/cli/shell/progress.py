@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TextIO
+from contextlib import suppress
+from threading import Event, RLock
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from offloader.cli.shell.execution import Execution
 from reader.background import in_thread
@@ -18,78 +21,95 @@ if TYPE_CHECKING:
 
 __all__ = ["ProgressLine", "progress_text", "tiers_text"]
 
+T = TypeVar("T")
+
 _PATIENCE_SECONDS = 1.0
-_PAUSE_SECONDS = 0.15
+_PAUSE_SECONDS = 0.2
 _CLEAR = "\r\x1b[K"
 
 
 class ProgressLine:
-    """Drawn once a statement takes longer than a second; nothing where nobody sees it."""
+    """Drawn by a thread of its own, once a statement takes longer than a second.
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    Nothing is drawn where ``stream`` is no terminal.
+    """
+
+    def __init__(self, execution: Execution, stream: TextIO | None = None) -> None:
+        self._execution = execution
         self._stream = stream or sys.stderr
-        self._shown = self._stream.isatty()
+        self._begun = time.monotonic()
         self._drawn = ""
-        self._at = 0.0
-        self._of: Execution | None = None
+        self._over = Event()
+        self._drawing = RLock()
         self._tiers: Future[str] | None = None
+        if self._stream.isatty():
+            in_thread(self._draw)
 
-    def draw(self, execution: Execution) -> None:
-        """Show how far it is now."""
-        if not self._shown or (now := execution.seconds) < _PATIENCE_SECONDS:
-            return
-        if self._of is execution and now - self._at < _PAUSE_SECONDS:
-            return
-        self._at = now
-        if self._of is not execution:
-            self._of, self._tiers = execution, None
-        width = shutil.get_terminal_size().columns - 1
-        text = printable(self._text(execution))[:width]
-        if text != self._drawn:
-            self._stream.write(f"{_CLEAR}{text}")
-            self._stream.flush()
-            self._drawn = text
+    def beside(self, batches: Iterable[T], *, same_terminal: bool) -> Iterator[T]:
+        """Yield the batches, with no line there while the caller has one.
 
-    def mute(self) -> None:
-        """Draw nothing any more: rows are on their way to the same terminal."""
-        self._shown = False
+        ``same_terminal``: rows appear on the same terminal, so the first batch ends the line.
+        """
+        for batch in batches:
+            with self._drawing:
+                self._erase()
+                if same_terminal:
+                    self._over.set()
+                yield batch
+        self.end()
 
-    def clear(self) -> None:
-        """Take the line away, before anything else is written."""
+    def end(self) -> None:
+        """Erase the line, and draw none any more."""
+        with self._drawing:
+            self._over.set()
+            self._erase()
+
+    def _erase(self) -> None:
         if self._drawn:
             self._stream.write(_CLEAR)
             self._stream.flush()
             self._drawn = ""
 
-    def _text(self, execution: Execution) -> str:
-        seconds = execution.seconds
-        if not execution.session.ready:
-            return f"starting Spark · {seconds:.0f} s"
-        statement = execution.statement
-        if statement is None or statement.frame is None:
-            return f"planning · {seconds:.0f} s"
+    def _draw(self) -> None:
+        pause = _PATIENCE_SECONDS
+        while not self._over.wait(pause):
+            pause = _PAUSE_SECONDS
+            text = printable(f"{self._text()} · {time.monotonic() - self._begun:.0f} s")
+            text = text[: shutil.get_terminal_size().columns - 1]
+            with self._drawing:
+                if text != self._drawn and not self._over.is_set():
+                    self._stream.write(f"{_CLEAR}{text}")
+                    self._stream.flush()
+                    self._drawn = text
+
+    def _text(self) -> str:
+        session, statement = self._execution.session, self._execution.statement
+        if not session.ready:
+            return "starting Spark"
+        if statement is None or (frame := statement.frame) is None:
+            return "planning"
         if self._tiers is None:
-            frame, lake = statement.frame, execution.session.lake
-            self._tiers = in_thread(lambda: tiers_text(lake.query_plans(frame)))
+            self._tiers = in_thread(lambda: tiers_text(session.lake.query_plans(frame)))
         tiers = ""
         if self._tiers.done() and self._tiers.exception() is None:
             tiers = self._tiers.result()
-        return progress_text(execution.progress, tiers, seconds)
+        with suppress(Exception):  # the statement fails with the same
+            return progress_text(statement.progress(), tiers)
+        return "planning"
 
 
-def progress_text(progress: Progress | None, tiers: str, seconds: float) -> str:
-    """Tasks, rows, tiers and time; what is not known yet is left out."""
+def progress_text(progress: Progress, tiers: str) -> str:
+    """Return tasks, rows and tiers, as far as they are known."""
     parts = []
-    if progress and progress.tasks:
+    if progress.tasks:
         parts.append(f"{progress.tasks_done:,} of {progress.tasks:,} tasks")
-    if progress and progress.rows:
+    if progress.rows:
         parts.append(f"{progress.rows:,} rows read")
-    parts += [tiers] if tiers else []
-    return " · ".join([*(parts or ["planning"]), f"{seconds:.0f} s"])
+    return " · ".join([*parts, *([tiers] if tiers else [])]) or "planning"
 
 
 def tiers_text(plans: Iterable[Plan]) -> str:
-    """The tiers that a query reads, each with the number of its segments."""
+    """Return the tiers that a query reads, each with the number of its segments."""
     found: dict[str, int] = {}
     for plan in plans:
         for one in plan.segments:

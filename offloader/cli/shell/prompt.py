@@ -8,39 +8,40 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import CompleteEvent, Completer
-from prompt_toolkit.completion import Completion as Offered
-from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition, completion_is_selected
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.patch_stdout import patch_stdout
 from pygments.lexers.sql import SqlLexer
 
-from offloader.cli.shell.completion import Names, complete
-from offloader.cli.shell.names import CatalogNames
+from offloader.cli.shell.completion import SqlCompleter
 from offloader.cli.shell.statements import is_complete
-from reader.printable import printable
+from reader.background import in_thread
+from reader.errors import PulsarLakeError
 from reader.private_directory import make_private, warn_once
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from spark_ext import PulsarLake
 
-__all__ = ["CatalogCompleter", "Prompt", "history_file", "runs"]
+__all__ = ["CatalogNames", "Prompt", "history_file", "runs"]
 
 _PROMPT = "pulsar-lake> "
 _MORE = "..> ".rjust(len(_PROMPT))
-_TAKEN_AS_THEY_ARE = ("exit", "quit", "help")
+_WAIT_SECONDS = 1.5
 
 
 class Prompt:
-    """Reads what is typed on this terminal. ``namespace``: that of ``USE``, at the moment.
+    """Reads statements on this terminal. ``namespace``: that of ``USE``, at the moment.
 
     ``lake`` answers what completion asks, in the background.
     """
@@ -49,10 +50,10 @@ class Prompt:
         self._names = CatalogNames(lake)
         self._editor: PromptSession[str] = PromptSession(
             _PROMPT,
-            multiline=True,
+            multiline=Condition(lambda: not runs(self._editor.default_buffer.text)),
             prompt_continuation=_MORE,
             history=_history(),
-            completer=CatalogCompleter(self._names, namespace),
+            completer=SqlCompleter(self._names, namespace),
             complete_while_typing=False,
             complete_in_thread=True,
             lexer=PygmentsLexer(SqlLexer),
@@ -61,43 +62,24 @@ class Prompt:
         )
 
     def read(self) -> str:
-        """What was typed, until Enter at the end of a complete statement.
+        """Return what is typed until Enter at the end of a complete statement.
 
         Raises EOFError for Ctrl-D, KeyboardInterrupt for Ctrl-C.
         """
+        self._names.forget()  # the last statement may have changed them
         with _between_statements(), patch_stdout(raw=True):  # Spark's lines appear above the prompt
             return self._editor.prompt()
 
-    def forget(self) -> None:
-        """Names may have changed."""
-        self._names.forget()
 
-    def close(self) -> None:
-        """Nothing is asked any more."""
-        self._names.forget()
-
-
-class CatalogCompleter(Completer):
-    """``completion.complete`` as prompt_toolkit asks for it."""
-
-    def __init__(self, names: Names, namespace: Callable[[], str | None]) -> None:
-        self._names = names
-        self._namespace = namespace
-
-    def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Offered]:
-        cursor = document.cursor_position
-        for one in complete(document.text, cursor, self._names, self._namespace()):
-            yield Offered(
-                one.text,
-                start_position=one.start - cursor,
-                display=printable(one.text),
-                display_meta=printable(one.about),
-            )
+def runs(text: str) -> bool:
+    """Return whether Enter runs the text. Else it begins another line."""
+    typed = text.strip()
+    return typed.startswith("\\") or typed in ("exit", "quit", "help") or is_complete(typed)
 
 
 @contextmanager
 def _between_statements() -> Iterator[None]:
-    """Ctrl-C cancels nothing. The editor takes it as a key once it reads; what it sets up before
+    """Let Ctrl-C cancel nothing. The editor takes it as a key once it reads; what it sets up before
     is not made to be interrupted: asyncio leaves half a loop, and Python prints a traceback."""
     before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
@@ -106,30 +88,18 @@ def _between_statements() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def runs(text: str) -> bool:
-    """Whether Enter runs it; else it begins another line."""
-    typed = text.strip()
-    return not typed or typed.startswith("\\") or typed in _TAKEN_AS_THEY_ARE or is_complete(typed)
-
-
 def _keys() -> KeyBindings:
     keys = KeyBindings()
 
-    @keys.add("enter")
-    def _enter(event: KeyPressEvent) -> None:
-        buffer = event.current_buffer
-        if buffer.complete_state and buffer.complete_state.current_completion:
-            buffer.complete_state = None  # what is chosen stays; the menu goes
-        elif runs(buffer.text):
-            buffer.validate_and_handle()
-        else:
-            buffer.insert_text("\n")
+    @keys.add("enter", filter=completion_is_selected)
+    def _close_the_menu(event: KeyPressEvent) -> None:
+        event.current_buffer.complete_state = None  # the chosen text stays
 
     return keys
 
 
 def history_file() -> Path:
-    """Where the history is kept, for its user alone. Raises OSError where it cannot be."""
+    """Return where the history is kept, for its user alone. Raises OSError if it cannot be."""
     root = os.environ.get("PULSAR_LAKE_STATE") or "~/.local/state/pulsar-lake"
     directory = Path(root).expanduser()
     make_private(directory)
@@ -145,3 +115,55 @@ def _history() -> History:
     except OSError as error:
         warn_once(f"pulsar-lake: the history is not kept: {error.strerror}")
         return InMemoryHistory()
+
+
+class CatalogNames:
+    """The names of the catalog (``completion.Names``), each list asked for once.
+
+    Pulsar's admin is asked, because Spark may still be starting. A list that is not there after
+    ``wait_seconds`` is empty for now: a completion that comes later is of no use.
+    """
+
+    def __init__(
+        self, lake: Callable[[], PulsarLake], *, wait_seconds: float = _WAIT_SECONDS
+    ) -> None:
+        self._lake = lake
+        self._wait_seconds = wait_seconds
+        self._kept: dict[str, Future[Sequence[str]]] = {}
+
+    def namespaces(self) -> Sequence[str]:
+        """Return all ``tenant/namespace`` that the client may see."""
+        return self._get("", lambda: self._lake().namespaces())
+
+    def topics(self, namespace: str) -> Sequence[str]:
+        """Return the names of a namespace's topics."""
+        return self._get(namespace, lambda: self._lake().topics(namespace))
+
+    def columns(self, namespace: str, topic: str) -> Sequence[str]:
+        """Return a topic's columns, and the paths to members of structs, joined by NUL."""
+        path = f"{namespace}/{topic.partition('$')[0]}"
+        return self._get(path, lambda: _paths(self._lake().columns(path)))
+
+    def forget(self) -> None:
+        """Ask anew from now on."""
+        self._kept.clear()
+
+    def _get(self, key: str, ask: Callable[[], Sequence[str]]) -> Sequence[str]:
+        answer = self._kept.get(key)
+        if answer is None or (answer.done() and answer.exception() is not None):
+            answer = self._kept[key] = in_thread(ask)
+        try:
+            return answer.result(self._wait_seconds)
+        except (PulsarLakeError, TimeoutError, OSError):
+            return ()  # the query will raise the error
+
+
+def _paths(fields: Iterable[pa.Field], above: str = "") -> list[str]:
+    import pyarrow as pa
+
+    found = []
+    for field in fields:
+        found.append(above + field.name)
+        if pa.types.is_struct(field.type):
+            found += _paths(field.type, f"{above}{field.name}\0")
+    return found

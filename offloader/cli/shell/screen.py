@@ -1,30 +1,27 @@
-"""Results on a terminal: cut where they are long, in a pager where they are larger than it."""
+"""Results on a terminal: cut if they are long, in a pager if they are larger than it."""
 
 from __future__ import annotations
 
 import io
 import os
-import shlex
+import pydoc
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from offloader.cli.render import SqlFormat, print_records, print_rows
-from offloader.cli.results import rows_of, unique_names
+from offloader.cli.render import SqlFormat, print_records, print_rows, say
+from offloader.cli.results import rows_of, unique_names, write_rows
 from reader.printable import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SHOWN_ROWS", "Screen", "Taken", "page", "pager_for", "rows_text", "take"]
+__all__ = ["Screen", "StandardOutput", "Taken", "rows_text", "take"]
 
-SHOWN_ROWS = 1_000
+_SHOWN_ROWS = 1_000
 _COUNTING_SECONDS = 1.0
 
 
@@ -50,7 +47,7 @@ class Taken:
 
 
 def rows_text(count: int) -> str:
-    """So many rows, in words."""
+    """Return a number of rows, in words."""
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
@@ -59,7 +56,7 @@ def take(
     most: int | None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Taken:
-    """The first ``most`` rows (None: all); the others are counted, for a second at most."""
+    """Return the first ``most`` rows (None: all). Count the rest, for a second at most."""
     rows: list[Mapping[str, Any]] = []
     count = 0
     full_since: float | None = None
@@ -77,22 +74,26 @@ def take(
 
 @dataclass
 class Screen:
-    """How a terminal shows results; ``rows``: so many at most, None: all."""
+    """How a terminal shows results; ``rows``: the most that are shown, None: all.
+
+    ``timing``: whether the time that each took is shown.
+    """
 
     kind: SqlFormat = SqlFormat.table
     expanded: bool = False
-    rows: int | None = SHOWN_ROWS
+    rows: int | None = _SHOWN_ROWS
     pager: bool = True
-    out: io.TextIOBase | Any = field(default_factory=lambda: sys.stdout)
+    timing: bool = True
 
     def write(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Taken | None:
-        """Show one result; None for what has no columns, as most commands."""
+        """Show one result. Return None if it has no columns, as most commands."""
         taken = take(batches, self.rows)
         names = unique_names(schema.names)
         if not names:
             return None
+        text = _only_text(taken) if self.kind is SqlFormat.table else None
         out = io.StringIO()
-        if (text := _only_text(taken)) is not None and self.kind is SqlFormat.table:
+        if text is not None:
             out.write(printable(text).rstrip("\n") + "\n")
         elif self.expanded and self.kind is SqlFormat.table:
             print_records(names, taken.rows, out)
@@ -102,62 +103,41 @@ class Screen:
         return taken
 
     def show(self, text: str) -> None:
-        """Some lines, in a pager where they are more, or longer, than the terminal's."""
-        if self.pager:
-            page(text, self.out)
+        """Show lines, in a pager if they are more, or longer, than the terminal's."""
+        size, lengths = shutil.get_terminal_size(), [len(line) for line in text.splitlines()]
+        is_large = len(lengths) >= size.lines or max(lengths, default=0) > size.columns
+        if self.pager and is_large:
+            os.environ.setdefault("LESS", "SRX")  # long lines scroll, the last screen stays
+            pydoc.pager(text)
         else:
-            self.out.write(text)
-            self.out.flush()
+            sys.stdout.write(text)
+            sys.stdout.flush()
 
 
 def _only_text(taken: Taken) -> str | None:
-    """Where a result is nothing but one text of several lines, as EXPLAIN's: that."""
+    """Return the text of a result that is nothing but one text of several lines, as EXPLAIN's."""
     values = [*taken.rows[0].values()] if taken.count == 1 else []
     if len(values) == 1 and isinstance(values[0], str) and "\n" in values[0]:
         return values[0]
     return None
 
 
-def pager_for(
-    text: str, size: os.terminal_size, environment: Mapping[str, str]
-) -> tuple[list[str], dict[str, str]] | None:
-    """The pager's command and environment for a text; None where it fits on the screen.
+class StandardOutput:
+    """Standard output of a command: all rows, but on a terminal a table's first ones."""
 
-    As git does it: ``$PAGER``, else less; without ``$LESS``, less chops long lines, shows colours,
-    leaves its last screen, and ends by itself unless it has something to scroll.
-    """
-    lines = text.splitlines()
-    wide = any(len(line) > size.columns for line in lines)
-    if len(lines) < size.lines and not wide:
-        return None
-    command = shlex.split(environment.get("PAGER", "less"))
-    if not command or command == ["cat"]:
-        return None
-    flags = "SRX" if wide else "FSRX"
-    return command, {"LESS": flags, **environment}
+    def __init__(self, kind: SqlFormat) -> None:
+        self._kind = kind
+        self._cuts = kind is SqlFormat.table and sys.stdout.isatty()
+        self.shares_the_terminal = not self._cuts and sys.stdout.isatty()
+        """Whether rows appear on a terminal as they come, where no progress may be drawn."""
 
-
-def page(text: str, out: io.TextIOBase | Any) -> None:
-    """Show a text on a terminal, where it is too large for it in a pager."""
-    found = pager_for(text, shutil.get_terminal_size(), os.environ) if out.isatty() else None
-    if found is not None:
-        command, environment = found
-        with suppress(OSError):  # there is no such program
-            pager = subprocess.Popen(
-                command, env=environment, stdin=subprocess.PIPE, encoding="utf-8", errors="replace"
-            )
-            _feed(pager, text)
-            return
-    out.write(text)
-    out.flush()
-
-
-def _feed(pager: subprocess.Popen[str], text: str) -> None:
-    # Ctrl-C is the pager's while it runs.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with suppress(BrokenPipeError):  # it was left before its end
-            pager.communicate(text)
-        pager.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    def write(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Taken | int | None:
+        """Print one result. Return as ``Screen`` does, or the number of rows."""
+        if not self._cuts:
+            count = write_rows(unique_names(schema.names), rows_of(batches), self._kind, sys.stdout)
+            sys.stdout.flush()
+            return count
+        taken = Screen(pager=False).write(schema, batches)
+        if taken is not None and taken.cut:
+            say(f"{taken} shown (all of them: --output FILE, or into a pipe)", err=True)
+        return taken

@@ -1,9 +1,8 @@
-"""SQL text taken apart by Spark's own rules: tokens, and statements that end at a ``;``.
+"""Split SQL text into tokens, and into statements that end at a ``;``, by Spark's own rules.
 
-Only what decides where a statement ends is looked at: strings (with backslash escapes, or raw, as
-``r'…'``), names in backticks, comments (``--`` to the end of the line, brackets that nest), texts
-between ``$tag$`` and ``$tag$``, and the blocks of SQL scripts (``BEGIN … END``).
-Source: Spark 4.2's ``SqlBaseLexer.g4``.
+Strings have backslash escapes, or are raw (``r'…'``), or lie between ``$tag$`` and ``$tag$``.
+Comments in brackets nest. SQL scripts have blocks (``BEGIN … END``). No SQL lexer of pygments has
+all of these. Source: Spark 4.2's ``SqlBaseLexer.g4``.
 """
 
 from __future__ import annotations
@@ -24,47 +23,51 @@ __all__ = [
     "read_sql",
     "statements",
     "tokens",
+    "without_space",
 ]
 
 
 class TokenKind(Enum):
-    """What a piece of SQL is."""
+    """The kind of a piece of SQL."""
 
     space = "space"
     comment = "comment"
     string = "string"
     quoted = "name in backticks"
+    open = "string, name or comment without its end"
     word = "word"
     symbol = "symbol"
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the text, from ``start`` up to ``end``; ``closed``: its closing mark is there."""
+    """A piece of the text, from ``start`` up to ``end``."""
 
     kind: TokenKind
     text: str
     start: int
-    closed: bool = True
 
     @property
     def end(self) -> int:
         return self.start + len(self.text)
 
     @property
+    def is_name(self) -> bool:
+        return self.kind in (TokenKind.word, TokenKind.quoted)
+
+    @property
     def name(self) -> str:
-        """Of a word or a name in backticks: what it names."""
-        if self.kind is not TokenKind.quoted:
+        """The name that a word, or a name in backticks, stands for."""
+        if not self.text.startswith("`"):
             return self.text
-        inner = self.text[1:-1] if self.closed else self.text[1:]
-        return inner.replace("``", "`")
+        return self.text[1:].removesuffix("`").replace("``", "`")
 
 
 @dataclass(frozen=True, slots=True)
 class SqlStatement:
-    """One statement, without its ``;``; ``line``: of its first word, from 1.
+    """One statement, without its ``;``; ``line``: line of its first word, from 1.
 
-    ``start``, ``end``: where it lies in the text, the ``;`` included; ``complete``: it has one.
+    ``start``, ``end``: its place in the text, with the ``;``; ``complete``: it has a ``;``.
     """
 
     text: str
@@ -77,68 +80,51 @@ class SqlStatement:
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+)
-    | (?P<comment>--(?:\\\n|[^\r\n])*)
-    | (?P<bracket>/\*)
-    | (?P<string>[rR](?:'[^']*(?P<raw_end>')?|"[^"]*(?P<raw_end_2>")?)
-        | '(?:\\.|[^'\\])*(?P<end>')? | "(?:\\.|[^"\\])*(?P<end_2>")?)
-    | (?P<quoted>`(?:``|[^`])*(?P<end_3>`(?!`))?)
-    | (?P<dollar>\$[A-Za-z]*\$)
-    | (?P<word>\w+)
-    | (?P<symbol>.)
+    | (?P<comment>--(?:\\\n|[^\r\n])*|(?P<bracket>/\*(?!\+)))
+    | (?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"
+        |\$(?P<tag>[A-Za-z]*)\$.*?\$(?P=tag)\$)
+    | (?P<quoted>`(?:``|[^`])*`(?!`))
+    | (?P<open>(?:[rR]?['"]|`|\$[A-Za-z]*\$).*)
+    | (?P<word>[^\W\d_]+://[\w/.?=&\#%-]+|\w+)
+    | (?P<symbol>\*/|.)
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BRACKETS = re.compile(r"/\*|\*/")
-_BLOCKS_WITH_A_NAMED_END = ("IF", "WHILE", "REPEAT", "LOOP", "FOR")
+_BRACKETS = re.compile(r"/\*(?!\+)|\*/")
+_NAMED_ENDS = ("IF", "WHILE", "REPEAT", "LOOP", "FOR")
+_BEFORE_NAMES = {"CASE": ("END", ".", "AS"), "BEGIN": ("END", ".", "AS", ",", "(", "SELECT")}
+"""What two words of blocks follow where they begin none: they are names there."""
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """All pieces of the text, in order; put together they are the text."""
+    """Yield all pieces of the text, in order. Joined, they are the text."""
     at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:  # a backslash at the very end of a string
-            yield Token(TokenKind.string, text[at:], at, closed=False)
-            return
-        kind = match.lastgroup or ""
-        for one in ("space", "comment", "bracket", "string", "quoted", "dollar", "word", "symbol"):
-            if match[one] is not None:
-                kind = one
-        token = _token(text, at, match, kind)
-        yield token
-        at = token.end
+    while match := _TOKEN.match(text, at):
+        kind, end = TokenKind[match.lastgroup or ""], match.end()
+        if match["bracket"]:
+            end = _end_of_comment(text, at)
+            kind, end = (TokenKind.comment, end) if end else (TokenKind.open, len(text))
+        yield Token(kind, text[at:end], at)
+        at = end
 
 
-def _token(text: str, at: int, match: re.Match[str], kind: str) -> Token:
-    found = match[0]
-    if kind == "bracket":
-        end, closed = _end_of_comment(text, at)
-        return Token(TokenKind.comment, text[at:end], at, closed)
-    if kind == "dollar":
-        end = text.find(found, match.end())
-        closed = end >= 0
-        return Token(
-            TokenKind.string, text[at : end + len(found) if closed else len(text)], at, closed
-        )
-    closed = True
-    if kind == "string":
-        closed = any(match[one] for one in ("end", "end_2", "raw_end", "raw_end_2"))
-    elif kind == "quoted":
-        closed = match["end_3"] is not None
-    return Token(TokenKind[kind], found, at, closed)
-
-
-def _end_of_comment(text: str, at: int) -> tuple[int, bool]:
+def _end_of_comment(text: str, at: int) -> int:
+    """Return the end of a comment in brackets, which may have others in it; 0 without an end."""
     depth = 0
     for mark in _BRACKETS.finditer(text, at):
         depth += 1 if mark[0] == "/*" else -1
         if depth == 0:
-            return mark.end(), True
-    return len(text), False
+            return mark.end()
+    return 0
+
+
+def without_space(parts: Iterator[Token] | list[Token]) -> list[Token]:
+    """Return the tokens that are neither space nor comments."""
+    return [one for one in parts if one.kind not in (TokenKind.space, TokenKind.comment)]
 
 
 def read_sql(path: Path) -> str:
-    """A file's text. Raises ConfigurationError where it cannot be read."""
+    """Return a file's text. Raises ConfigurationError if the file cannot be read."""
     try:
         return path.read_text(encoding="utf-8-sig")  # a mark of byte order is no SQL
     except (OSError, UnicodeError) as error:
@@ -147,71 +133,48 @@ def read_sql(path: Path) -> str:
 
 
 def statements(text: str) -> list[SqlStatement]:
-    """The statements of a text; what is nothing but space and comments is none."""
+    """Return the statements of a text. Space and comments alone are no statement."""
     found: list[SqlStatement] = []
-    current: list[Token] = []
-    blocks = _Blocks()
-    for token in tokens(text):
-        if token.text == ";" and not blocks.depth:
-            found += _statement(text, current, token)
-            current, blocks = [], _Blocks()
-            continue
-        current.append(token)
-        blocks.see(token)
-    return found + _statement(text, current, None)
-
-
-def _statement(text: str, parts: list[Token], end: Token | None) -> list[SqlStatement]:
-    said = [one for one in parts if one.kind not in (TokenKind.space, TokenKind.comment)]
-    if not said:
-        return []
-    line = text.count("\n", 0, said[0].start) + 1
-    inner = text[parts[0].start : parts[-1].end].strip()
-    last = end.end if end else parts[-1].end
-    return [SqlStatement(inner, line, parts[0].start, last, end is not None)]
+    begin, words = 0, list[Token]()
+    for token in (*tokens(text), Token(TokenKind.symbol, "", len(text))):
+        ends = token.text in (";", "") and not (token.text and _is_open_script(words))
+        if ends and words:
+            line = text.count("\n", 0, words[0].start) + 1
+            part = text[begin : token.start].strip()
+            found.append(SqlStatement(part, line, begin, token.end, token.text == ";"))
+        if ends:
+            begin, words = token.end, []
+        elif token.kind not in (TokenKind.space, TokenKind.comment):
+            words.append(token)
+    return found
 
 
 def is_complete(text: str) -> bool:
-    """Whether its last statement has its ``;``: then a shell need not wait for more lines.
+    """Return whether the last statement has its ``;``, so that a shell need not wait for more.
 
     True for a text without any statement, unless a comment in it is open.
     """
-    if any(not one.closed for one in tokens(text)):
+    if any(one.kind is TokenKind.open for one in tokens(text)):
         return False
     found = statements(text)
     return not found or found[-1].complete
 
 
-class _Blocks:
-    """How deep in the blocks of a script a statement is; 0 for all others.
+def _is_open_script(said: list[Token]) -> bool:
+    """Return whether the tokens are a script (``BEGIN … END``) whose last END is missing.
 
-    A script begins with BEGIN, perhaps behind a label. In it, CASE and BEGIN have an END of their
-    own; END IF, END WHILE and so on belong to what is not counted.
+    A script begins with BEGIN, perhaps behind a label. In it, BEGIN and CASE have an END of their
+    own. Each END of a block follows a ``;``: so ``AS end`` is a name.
     """
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self._seen: list[str] = []  # the words so far, at most three
-        self._after_end = False
-
-    def see(self, token: Token) -> None:
-        if token.kind in (TokenKind.space, TokenKind.comment):
-            return
-        word = token.text.upper() if token.kind is TokenKind.word else token.text[:1]
-        if len(self._seen) < 3:
-            self._seen.append(word)
-        begins = word == "BEGIN" and (len(self._seen) == 1 or self._seen[1:] == [":", "BEGIN"])
-        if self._after_end:
-            self._after_end = False
-            if word in _BLOCKS_WITH_A_NAMED_END:
-                self.depth += 1  # its END closed none of those that are counted
-                return
-            if word == "CASE":
-                return
-        if begins and not self.depth:
-            self.depth = 1
-        elif self.depth and word in ("BEGIN", "CASE"):
-            self.depth += 1
-        elif self.depth and word == "END":
-            self.depth -= 1
-            self._after_end = True
+    words = [one.text.upper() for one in said]
+    if "BEGIN" not in (words[:1] if words[1:2] != [":"] else words[2:3]):
+        return False
+    blocks: list[str] = []
+    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
+        if word in _BEFORE_NAMES and before not in _BEFORE_NAMES[word]:
+            blocks.append(word)
+        elif word == "END" and blocks:
+            at_begin = before in (";", "BEGIN")
+            if after not in _NAMED_ENDS if at_begin else blocks[-1] == "CASE":
+                blocks.pop()
+    return bool(blocks)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
+from offloader.cli.shell.statements import tokens
 from reader.background import in_thread
 from spark_ext import PulsarLake
 from testbed.admin import wait_until
 from tests.spark.conftest import TOTAL, Orders
+from tests.unit.shell.test_statements import PARTS
 
 
 def table(lake: PulsarLake, text: str) -> pa.Table:
@@ -111,6 +115,16 @@ def test_what_is_cancelled_before_its_first_job_begins_none(lake: PulsarLake) ->
     with pytest.raises(Exception, match="cancelled"):
         in_thread(run).result(240)
     assert table(lake, "SELECT 1 AS x").to_pylist() == [{"x": 1}]
+
+
+@pytest.mark.parametrize("text", [text for text, _ in PARTS])
+def test_semicolons_are_those_of_sparks_own_lexer(lake: PulsarLake, text: str) -> None:
+    jvm: Any = lake.spark.sparkContext._jvm
+    stream, parser = jvm.org.antlr.v4.runtime, jvm.org.apache.spark.sql.catalyst.parser
+    lexer = parser.SqlBaseLexer(parser.UpperCaseCharStream(stream.CharStreams.fromString(text)))
+    found = lexer.getAllTokens()
+    expected = [one.getStartIndex() for one in found if one.getType() == lexer.SEMICOLON]
+    assert [one.start for one in tokens(text) if one.text == ";"] == expected
 
 
 def test_names_without_spark(lake: PulsarLake, orders: Orders) -> None:

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from offloader.check import Checklist
-from offloader.cli.preparation.check import run_checks
-from offloader.cli.preparation.init import admin_url_of, settings_text
+from offloader.cli.check import run_checks
+from offloader.cli.init import admin_url_of, settings_text
 from offloader.config import load_config
 from reader.errors import ConfigurationError
 from tests.support.command_line import run
@@ -277,7 +277,7 @@ def test_init_writes_and_checks(
     closed_port: int,
 ) -> None:
     patient = partial(run_checks, seconds=180)
-    module = import_module("offloader.cli.preparation.init")  # not the function
+    module = import_module("offloader.cli.init")  # not the function
     monkeypatch.setattr(module, "run_checks", patient)
     path = tmp_path / "lake.toml"
     arguments = init(closed_port, tmp_path / "lake", "--output", str(path))
@@ -293,17 +293,18 @@ def test_init_writes_and_checks(
     code, _, err = run(monkeypatch, capsys, *arguments)
     assert (code, err) == (
         1,
-        f"error: {path} exists already (--force replaces it, --output names another)\n",
+        f"error: File {path} exists already (remove it, or name another with --output)\n",
     )
-    run(monkeypatch, capsys, *arguments, "--force", "--topics", "a/b/c")
+    path.unlink()
+    run(monkeypatch, capsys, *arguments, "--topics", "a/b/c")
     assert path.read_text() == before.replace("public/default/*", "a/b/c")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["--storage", "/x"], 2, "--service-url: it is needed"),
-        (["--service-url", "pulsar://h"], 2, "--storage: it is needed"),
+        (["--storage", "/x"], 2, "--service-url: required"),
+        (["--service-url", "pulsar://h"], 2, "--storage: required"),
         (["--storage-option", "region"], 2, "write NAME=VALUE"),
         (
             ["--storage-option", "secret_access_key=hush"],

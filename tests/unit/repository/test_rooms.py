@@ -168,7 +168,6 @@ _MANY_PARAMETERS = {
     "reader/decode/decoder.py:EntryDecoder.__init__",
     "reader/sink/manifest.py:Manifest.of",
     "reader/sink/sending.py:send_partition",
-    "offloader/cli/preparation/init.py:init",
     "offloader/iceberg/follower.py:IcebergFollower.__init__",
     "offloader/maintenance/table_maintainer.py:TableMaintainer.__init__",
     "offloader/schedule/scheduler.py:Scheduler.__init__",
@@ -181,7 +180,6 @@ _MANY_PARAMETERS = {
 """Functions that still have more parameters than MOST_PARAMETERS."""
 _LONG = {
     "reader/sink/sending.py:send_partition",
-    "offloader/cli/maintain.py:maintain",
     "offloader/service/daemon.py:Daemon.__init__",
 }
 """Functions that still have more lines than LONGEST_FUNCTION."""

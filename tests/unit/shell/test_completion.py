@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from offloader.cli.shell.completion import COMMANDS, complete, named_topics, sql_name
+from offloader.cli.shell.backslash import COMMANDS
+from offloader.cli.shell.completion import complete, named_topics, sql_name
 
 
 class Small:
@@ -31,7 +32,7 @@ def offered(marked: str, namespace: str | None = None) -> list[str]:
     cursor = marked.index("|")
     text = marked.replace("|", "", 1)
     found = complete(text, cursor, Small(), namespace)
-    return [text[: one.start] + one.text + text[cursor:] for one in found]
+    return [text[: cursor + one.start_position] + one.text + text[cursor:] for one in found]
 
 
 FROM = "FROM pulsar.`public/default`.orders"
@@ -106,11 +107,14 @@ def test_columns_of_each_topic_come_before_keywords() -> None:
         Small(),
     )
     assert [one.text for one in found[:2]] == ["id", "item"]
-    assert found[2].about == "keyword"
+    assert found[2].display_meta_text == "keyword"
 
 
 def test_after_use_topics_need_no_path() -> None:
     assert offered("SELECT 1 FROM or|", "public/default") == ["SELECT 1 FROM orders"]
+    assert offered("SELECT o.cus| FROM orders o JOIN `events-1`", "public/default") == [
+        "SELECT o.customer FROM orders o JOIN `events-1`"
+    ]
     assert offered("SELECT cus| FROM orders", "public/default")[0] == "SELECT customer FROM orders"
 
 

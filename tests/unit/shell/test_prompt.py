@@ -17,14 +17,14 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from offloader.cli.shell.names import CatalogNames, member_paths
-from offloader.cli.shell.prompt import Prompt, history_file, runs
+from offloader.cli.shell.prompt import CatalogNames, Prompt, history_file, runs
 from reader.errors import UnavailableError
 from spark_ext import PulsarLake
 
 COLUMNS = pa.schema(
     [
         ("id", pa.int64()),
+        ("list", pa.list_(pa.int64())),
         ("key", pa.struct([("a", pa.int64()), ("b", pa.struct([("c", pa.string())]))])),
     ]
 )
@@ -123,23 +123,24 @@ def test_a_command_needs_no_semicolon() -> None:
 # -- names -----------------------------------------------------------------------------------------
 
 
-def names(lake: Lake, times: list[float]) -> CatalogNames:
-    return CatalogNames(
-        lambda: cast(PulsarLake, lake), clock=iter(times).__next__, wait_seconds=60.0
-    )
+def names(lake: Lake) -> CatalogNames:
+    return CatalogNames(lambda: cast(PulsarLake, lake), wait_seconds=60.0)
 
 
-def test_a_list_is_asked_for_once_in_a_minute() -> None:
+def test_a_list_is_asked_for_once_until_it_is_forgotten() -> None:
     lake = Lake()
-    found = names(lake, [0, 59, 61])
-    assert [found.topics("public/default") for _ in range(3)] == [["orders"]] * 3
+    found = names(lake)
+    assert [found.topics("public/default") for _ in range(2)] == [["orders"]] * 2
+    assert lake.asked == ["public/default"]
+    found.forget()
+    assert found.topics("public/default") == ["orders"]
     assert lake.asked == ["public/default"] * 2
 
 
 def test_an_answer_that_failed_is_empty_and_asked_for_again() -> None:
     lake = Lake()
     lake.fails = True
-    found = names(lake, [0, 1])
+    found = names(lake)
     assert found.namespaces() == ()
     lake.fails = False
     assert found.namespaces() == ["public/default"]
@@ -154,14 +155,10 @@ def test_an_answer_that_is_late_is_not_waited_for() -> None:
 
 def test_the_columns_of_a_view_of_a_topic_are_the_topics() -> None:
     lake = Lake()
-    assert list(names(lake, [0]).columns("a/b", "orders$compacted")) == [
-        "id", "key", "key\0a", "key\0b", "key\0b\0c",
+    assert names(lake).columns("a/b", "orders$compacted") == [
+        "id", "list", "key", "key\0a", "key\0b", "key\0b\0c",
     ]  # fmt: skip
     assert lake.asked == ["a/b/orders"]
-
-
-def test_members_are_paths() -> None:
-    assert list(member_paths(pa.schema([("a", pa.list_(pa.int64()))]))) == ["a"]
 
 
 def test_ctrl_c_does_not_interrupt_how_the_editor_starts(

@@ -162,5 +162,5 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "missing/out.csv"])
 def test_where_no_file_can_be(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match="directory"):
+    with pytest.raises(ConfigurationError, match="irectory"):
         ResultFile(tmp_path / name, SqlFormat.csv)

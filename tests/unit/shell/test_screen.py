@@ -12,7 +12,7 @@ import pytest
 
 from offloader.cli.shell.execution import Execution
 from offloader.cli.shell.progress import ProgressLine, progress_text
-from offloader.cli.shell.screen import Screen, pager_for, take
+from offloader.cli.shell.screen import Screen, take
 from spark_ext.statement import Progress
 
 SIZE = os.terminal_size((80, 24))
@@ -50,12 +50,11 @@ def test_counting_the_rest_ends_after_a_second() -> None:
     assert len(list(endless)) == 97, "the rest was not read"
 
 
-def test_a_screen_shows_a_row_as_lines() -> None:
-    out = io.StringIO()
+def test_a_screen_shows_a_row_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
     schema = pa.schema([("id", pa.int64()), ("customer", pa.string())])
     batch = pa.record_batch([pa.array([1, 2]), pa.array(["x" * 90, None])], schema=schema)
-    Screen(expanded=True, out=out).write(schema, iter([batch]))
-    assert out.getvalue().splitlines() == [
+    Screen(expanded=True).write(schema, iter([batch]))
+    assert capsys.readouterr().out.splitlines() == [
         "-[ 1 ]---",
         "id        1",
         "customer  " + "x" * 90,
@@ -65,57 +64,52 @@ def test_a_screen_shows_a_row_as_lines() -> None:
     ]
 
 
-def test_a_text_of_several_lines_is_shown_as_it_is() -> None:
-    out = io.StringIO()
+def test_a_text_of_several_lines_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     plan = pa.record_batch({"plan": ["== Plan ==\nScan \x1b[31m" + "x" * 90 + "\n\n"]})
-    Screen(out=out).write(plan.schema, iter([plan]))
-    assert out.getvalue() == "== Plan ==\nScan \\x1b[31m" + "x" * 90 + "\n"
+    Screen().write(plan.schema, iter([plan]))
+    assert capsys.readouterr().out == "== Plan ==\nScan \\x1b[31m" + "x" * 90 + "\n"
 
 
-def test_a_command_shows_nothing() -> None:
-    out = io.StringIO()
-    assert Screen(out=out).write(pa.schema([]), iter(())) is None
-    assert out.getvalue() == ""
+def test_a_command_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Screen().write(pa.schema([]), iter(())) is None
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
-    ("text", "environment", "expected"),
-    [
-        ("a\n" * 23, {}, None),
-        ("a\n" * 24, {}, (["less"], "FSRX")),
-        ("a" * 81, {}, (["less"], "SRX")),
-        ("a\n" * 24, {"PAGER": "more -d", "LESS": "i"}, (["more", "-d"], "i")),
-        ("a\n" * 24, {"PAGER": "cat"}, None),
-        ("a\n" * 24, {"PAGER": ""}, None),
-    ],
+    ("text", "paged"),
+    [("a\n" * 23, False), ("a\n" * 24, True), ("a" * 80, False), ("a" * 81, True), ("", False)],
 )
 def test_a_pager_for_what_is_larger_than_the_screen(
-    text: str, environment: dict[str, str], expected: tuple[list[str], str] | None
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, paged: bool
 ) -> None:
-    found = pager_for(text, SIZE, environment)
-    assert (found and (found[0], found[1]["LESS"])) == expected
+    monkeypatch.delenv("LESS", raising=False)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: SIZE)
+    calls: list[tuple[str, str]] = []
+    monkeypatch.setattr("pydoc.pager", lambda text: calls.append((text, os.environ["LESS"])))
+    for pager in (True, False):
+        Screen(pager=pager).show(text)
+        assert capsys.readouterr().out == ("" if paged and pager else text)
+    assert calls == ([(text, "SRX")] if paged else [])
 
 
 @pytest.mark.parametrize(
     ("progress", "tiers", "text"),
     [
-        (None, "", "planning · 3 s"),
-        (Progress(0, 0, 0), "", "planning · 3 s"),
-        (Progress(40, 12, 0), "", "12 of 40 tasks · 3 s"),
+        (Progress(0, 0, 0), "", "planning"),
+        (Progress(40, 12, 0), "", "12 of 40 tasks"),
         (
             Progress(40, 12, 3_400_000),
             "bookkeeper (2), parquet (9)",
-            "12 of 40 tasks · 3,400,000 rows read · bookkeeper (2), parquet (9) · 3 s",
+            "12 of 40 tasks · 3,400,000 rows read · bookkeeper (2), parquet (9)",
         ),
     ],
 )
-def test_what_a_progress_line_says(progress: Progress | None, tiers: str, text: str) -> None:
-    assert progress_text(progress, tiers, 3.2) == text
+def test_what_a_progress_line_says(progress: Progress, tiers: str, text: str) -> None:
+    assert progress_text(progress, tiers) == text
 
 
 def test_no_progress_where_nobody_sees_it() -> None:
     out = io.StringIO()
-    line = ProgressLine(out)
-    line.draw(cast(Execution, "not even looked at"))
-    line.clear()
+    line = ProgressLine(cast(Execution, "not even looked at"), out)
+    assert [*line.beside([1, 2], same_terminal=False)] == [1, 2]
     assert out.getvalue() == ""

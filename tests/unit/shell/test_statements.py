@@ -36,6 +36,12 @@ PARTS: list[tuple[str, list[str]]] = [
         "l: BEGIN CASE x WHEN 1 THEN SELECT 1; END CASE; END l; SELECT 2",
         ["l: BEGIN CASE x WHEN 1 THEN SELECT 1; END CASE; END l", "SELECT 2"],
     ),
+    (
+        "BEGIN SELECT t.end, begin, 1 AS end, 2 AS case; BEGIN END; END; SELECT 2",
+        ["BEGIN SELECT t.end, begin, 1 AS end, 2 AS case; BEGIN END; END", "SELECT 2"],
+    ),
+    ("SELECT /*+ a */*/* /*+ */ 1; SELECT 2", ["SELECT /*+ a */*/* /*+ */ 1", "SELECT 2"]),
+    ("TABLE file://a--b; SELECT 2", ["TABLE file://a--b", "SELECT 2"]),
 ]
 
 

@@ -42,7 +42,7 @@ def check(
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``hangs``: a check was given up that goes on in a thread of its own."""
+    """The outcome of all checks. ``hangs``: a check was given up, and its thread still runs."""
 
     failed: bool
     hangs: bool
@@ -51,7 +51,7 @@ class Report:
 def run_checks(
     config: Config, kind: ReportFormat = ReportFormat.table, seconds: float = _SECONDS
 ) -> Report:
-    """Run them, and print each as soon as those before it are done."""
+    """Run the checks, and print each as soon as the checks before it are done."""
     from offloader.check import Checklist, Result, Run  # heavy: decoders, delta-rs
 
     as_json = kind is ReportFormat.json
@@ -88,8 +88,11 @@ def finish(report: Report) -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """At once, while checks go on: pyarrow would wait for its requests at the interpreter's end,
-    and no thread of a library may wake up during it."""
+    """End the process at once, while checks still run.
+
+    At the interpreter's end pyarrow would wait for its requests, and no thread of a library may
+    wake up during it.
+    """
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(code)

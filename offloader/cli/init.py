@@ -13,8 +13,8 @@ from typing import Annotated
 
 import typer
 
+from offloader.cli.check import finish, run_checks
 from offloader.cli.options import settings
-from offloader.cli.preparation.check import finish, run_checks
 from offloader.cli.render import say
 from offloader.config import load_config
 from reader.errors import ConfigurationError
@@ -62,16 +62,15 @@ def init(
     output: Annotated[Path, typer.Option(metavar="FILE", help="What to write.")] = Path(
         "lake.toml"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a commented settings file, and check what it names as `pulsar-lake check` does.
 
     On a terminal it asks for what is not given. Secrets are never written: the file says which
     environment variables, or files, they belong to. Exit code 1 if a check failed.
     """
-    if output.exists() and not force:
+    if output.exists():
         raise ConfigurationError(
-            f"{output} exists already", hint="--force replaces it, --output names another"
+            f"File {output} exists already", hint="remove it, or name another with --output"
         )
     patterns = topics or ["public/default/*"]
     for one in patterns:
@@ -124,7 +123,9 @@ _EXAMPLE_URL = "pulsar://localhost:6650"
 
 def _ask(option: str, question: str, default: str | None = None) -> str:
     if not (sys.stdin and sys.stdin.isatty()):
-        raise typer.BadParameter("it is needed where nobody can be asked", param_hint=option)
+        raise typer.BadParameter(
+            "required when standard input is not a terminal", param_hint=option
+        )
     return str(typer.prompt(question, default=default, err=True)).strip()
 
 
@@ -144,9 +145,9 @@ def _options(given: list[str]) -> dict[str, str]:
 
 
 def admin_url_of(service_url: str) -> str:
-    """The admin REST where Pulsar has it by default: the first host, port 8080, with TLS 8443.
+    """Return the default URL of the admin REST: the first host, port 8080, with TLS 8443.
 
-    Raises ConfigurationError for what is no service URL.
+    Raises ConfigurationError if ``service_url`` is no service URL.
     """
     from reader.pulsar.binary import parse_service_url
 
@@ -166,64 +167,68 @@ def settings_text(
     token_file: Path | None = None,
     trust: Path | None = None,
 ) -> str:
-    """The file: the keys that matter at first, each with what it is for."""
-    on_s3 = storage.startswith(("s3://", "s3a://"))
+    """Return the text of the file: the keys that matter at first, each with its meaning."""
     is_path = "://" not in storage and not storage.startswith("file:")
-    uri = str(Path(storage).expanduser().absolute()) if is_path else storage
-    chosen = [f"{name} = {_quoted(value)}" for name, value in options.items()]
-    lines = [
-        "# Settings of pulsar-lake, written by `pulsar-lake init`: the keys that matter at first.",
-        "# All of them, with their defaults, are in docs/example.toml of the project.",
-        "# Each key is also an environment variable, which wins over this file:",
-        "# PULSAR_LAKE__PULSAR__ADMIN_URL for admin_url. `pulsar-lake check` says what is wrong.",
-        "",
-        "[pulsar]",
-        "# The broker's own protocol. Several hosts: pulsar://a:6650,b:6650",
-        f"service_url = {_quoted(service_url)}",
-        "# The broker's web service, also called the admin REST.",
-        f"admin_url = {_quoted(admin_url)}",
-        "# Who we are: a token in a file, which may be rotated; or in the environment variable",
-        "# PULSAR_LAKE__PULSAR__TOKEN. Its role needs to consume the topics.",
-        _line("token_file", token_file, "/run/secrets/pulsar-token"),
-        "# The authority of Pulsar's certificates, for https:// and pulsar+ssl://.",
-        _line("tls_trust_certs_file", trust, "/etc/pulsar/ca.pem"),
-        "",
-        "# Only where a bookie's id is no address, or none that is reachable from here.",
-        "[pulsar.bookies]",
-        '# "bookie-1" = "10.0.0.1:3181"',
-        "",
-        "[storage]",
-        "# One Delta table a topic, at <uri>/<tenant>/<namespace>/<topic>.",
-        f"uri = {_quoted(uri)}",
-    ]
-    if on_s3:
-        lines += [
-            "",
-            "# Keys come by the usual chain (environment, profile, role of the machine), or by the",
-            "# environment variables PULSAR_LAKE__STORAGE__OPTIONS__ACCESS_KEY_ID and",
-            "# PULSAR_LAKE__STORAGE__OPTIONS__SECRET_ACCESS_KEY.",
-            "[storage.options]",
-            *([] if "region" in options else ['# region = "us-east-1"']),
-            *([] if "endpoint_url" in options else ['# endpoint_url = "https://minio:9000"']),
-            *chosen,
-        ]
-    elif chosen:
-        lines += ["", "[storage.options]", *chosen]
-    lines += [
-        "",
-        "[offload]",
-        "# Names and patterns; * stands for any characters.",
-        f"topics = {json.dumps(topics, ensure_ascii=False)}",
-        "# Ledgers are offloaded once they hold so much together, or the oldest is closed so long.",
-        'threshold_bytes = "1GiB"',
-        'max_age = "1h"',
-        "",
-        "[spark]",
-        "# Inside this process, on all cores; or spark://host:7077.",
-        'master = "local[*]"',
-        "",
-    ]
-    return "\n".join(lines)
+    lines = [f"{name} = {_quoted(value)}" for name, value in options.items()]
+    section = "\n[storage.options]\n" if lines else ""
+    if storage.startswith(("s3://", "s3a://")):
+        section = _S3_OPTIONS
+        examples = {"region": "us-east-1", "endpoint_url": "https://minio:9000"}
+        unset = [_line(name, None, one) for name, one in examples.items() if name not in options]
+        lines = unset + lines
+    return _TEXT.format(
+        service_url=_quoted(service_url),
+        admin_url=_quoted(admin_url),
+        token=_line("token_file", token_file, "/run/secrets/pulsar-token"),
+        trust=_line("tls_trust_certs_file", trust, "/etc/pulsar/ca.pem"),
+        uri=_quoted(str(Path(storage).expanduser().absolute()) if is_path else storage),
+        options=section + "".join(f"{line}\n" for line in lines),
+        topics=json.dumps(topics, ensure_ascii=False),
+    )
+
+
+_TEXT = """\
+# Settings of pulsar-lake, written by `pulsar-lake init`: the keys that matter at first.
+# All of them, with their defaults, are in docs/example.toml of the project.
+# Each key is also an environment variable, which wins over this file:
+# PULSAR_LAKE__PULSAR__ADMIN_URL for admin_url. `pulsar-lake check` says what is wrong.
+
+[pulsar]
+# The broker's own protocol. Several hosts: pulsar://a:6650,b:6650
+service_url = {service_url}
+# The broker's web service, also called the admin REST.
+admin_url = {admin_url}
+# Who we are: a token in a file, which may be rotated; or in the environment variable
+# PULSAR_LAKE__PULSAR__TOKEN. Its role needs to consume the topics.
+{token}
+# The authority of Pulsar's certificates, for https:// and pulsar+ssl://.
+{trust}
+
+# Only where a bookie's id is no address, or none that is reachable from here.
+[pulsar.bookies]
+# "bookie-1" = "10.0.0.1:3181"
+
+[storage]
+# One Delta table a topic, at <uri>/<tenant>/<namespace>/<topic>.
+uri = {uri}
+{options}
+[offload]
+# Names and patterns; * stands for any characters.
+topics = {topics}
+# Ledgers are offloaded once they hold so much together, or the oldest is closed so long.
+threshold_bytes = "1GiB"
+max_age = "1h"
+
+[spark]
+# Inside this process, on all cores; or spark://host:7077.
+master = "local[*]"
+"""
+_S3_OPTIONS = """
+# Keys come by the usual chain (environment, profile, role of the machine), or by the
+# environment variables PULSAR_LAKE__STORAGE__OPTIONS__ACCESS_KEY_ID and
+# PULSAR_LAKE__STORAGE__OPTIONS__SECRET_ACCESS_KEY.
+[storage.options]
+"""
 
 
 def _line(name: str, value: Path | None, example: str) -> str:
