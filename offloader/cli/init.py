@@ -62,15 +62,16 @@ def init(
     output: Annotated[Path, typer.Option(metavar="FILE", help="What to write.")] = Path(
         "lake.toml"
     ),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a commented settings file, and check what it names as `pulsar-lake check` does.
 
     On a terminal it asks for what is not given. Secrets are never written: the file says which
     environment variables, or files, they belong to. Exit code 1 if a check failed.
     """
-    if output.exists():
+    if output.exists() and not force:
         raise ConfigurationError(
-            f"File {output} exists already", hint="remove it, or name another with --output"
+            f"File {output} exists already", hint="--force replaces it, --output names another"
         )
     patterns = topics or ["public/default/*"]
     for one in patterns:

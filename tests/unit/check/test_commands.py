@@ -293,10 +293,9 @@ def test_init_writes_and_checks(
     code, _, err = run(monkeypatch, capsys, *arguments)
     assert (code, err) == (
         1,
-        f"error: File {path} exists already (remove it, or name another with --output)\n",
+        f"error: File {path} exists already (--force replaces it, --output names another)\n",
     )
-    path.unlink()
-    run(monkeypatch, capsys, *arguments, "--topics", "a/b/c")
+    run(monkeypatch, capsys, *arguments, "--force", "--topics", "a/b/c")
     assert path.read_text() == before.replace("public/default/*", "a/b/c")
 
 
