@@ -210,6 +210,7 @@ _SAME_MEANING = {
     "prewarm": "compiles the kernels of a room",
     "program": "a schema, compiled for the kernel of its format",
     "pulsar": "its settings; its admin REST",
+    "reads": "what is read, as values: by a plan, of bookies",
     "status": "the value; the subcommand that prints it",
     "storage": "its settings; the kinds of it",
     "tiered": "its settings; what reads ledgers there",
