@@ -11,11 +11,9 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
-from reader.plan import AllOf, AnyOf, Filter, NullTest, Unequal
 
 __all__ = [
     "columns_ddl",
-    "filter_sql",
     "grown",
     "literal",
     "null",
@@ -116,22 +114,3 @@ def grown(text: str, old: pa.DataType, new: pa.DataType) -> str:
     else:
         made = f"transform({text}, v -> {grown('v', old.value_type, new.value_type)})"
     return f"CASE WHEN {text} IS NOT NULL THEN {made} END"
-
-
-def filter_sql(where: Filter) -> str:
-    """Return a filter as an SQL expression."""
-    match where:
-        case AllOf(filters):
-            return f"({' AND '.join(map(filter_sql, filters)) or 'true'})"
-        case AnyOf(filters):
-            return f"({' OR '.join(map(filter_sql, filters)) or 'false'})"
-        case NullTest(column, null):
-            return f"{quoted(column)} IS {'' if null else 'NOT '}NULL"
-        case Unequal(column, value):
-            return f"{quoted(column)} <> {_value(value)}"
-    values = ", ".join(map(_value, where.values))
-    return f"{quoted(where.column)} {where.op} {f'({values})' if where.op == 'in' else values}"
-
-
-def _value(value: int | str) -> str:
-    return string_literal(value) if isinstance(value, str) else str(value)

@@ -12,7 +12,7 @@ from reader.model.row_kinds import KIND_COLUMN
 from reader.plan import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal
 from spark_ext.planner.protocol import Expression
 
-__all__ = ["filters_of", "predicates_of"]
+__all__ = ["expression_of", "filters_of", "predicates_of"]
 
 _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -101,3 +101,33 @@ def _unequal(op: str, arguments: Sequence[Expression], negated: bool) -> Filter 
     others = AllOf(tuple(Unequal(found.column, value) for value in found.values))
     # NOT (column <=> value) is true for NULL as well.
     return AnyOf((NullTest(found.column, True), others)) if op == "<=>" else others
+
+
+# -- filters for Spark -----------------------------------------------------------------------------
+
+
+def expression_of(where: Filter) -> Expression:
+    """Return a filter as Spark's expression, which the shim makes a condition of."""
+    match where:
+        case AllOf(filters):
+            return _call("AND", *map(expression_of, filters))
+        case AnyOf(filters):
+            return _call("OR", *map(expression_of, filters))
+        case NullTest(column, null):
+            return _call("IS_NULL" if null else "IS_NOT_NULL", _column(column))
+        case Unequal(column, value):
+            return _call("<>", _column(column), _literal(value))
+    values = map(_literal, where.values)
+    return _call("IN" if where.op == "in" else where.op, _column(where.column), *values)
+
+
+def _call(op: str, *args: Expression) -> Expression:
+    return Expression(op, args, (), None, None)
+
+
+def _column(name: str) -> Expression:
+    return Expression(None, (), (name,), None, None)
+
+
+def _literal(value: int | str) -> Expression:
+    return Expression(None, (), (), "string" if isinstance(value, str) else "long", value)

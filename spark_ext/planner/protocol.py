@@ -105,6 +105,20 @@ class LoadVersion(Question[SnapshotTable]):
     at: int | None  # the newest that was made then or before, µs since the epoch
 
 
+# -- filters ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A node of a filter: a call, a column or a literal."""
+
+    op: str | None  # of a call; None: not one of Spark's portable functions
+    args: tuple[Expression, ...]
+    column: tuple[str, ...]  # names that lead to it, or to a member of it; () of a call, a literal
+    type: str | None  # Spark's name of a literal's type
+    value: Scalar  # of a literal; times in µs, dates in days; None: NULL, or JSON has no form
+
+
 # -- streams ---------------------------------------------------------------------------------------
 
 
@@ -195,7 +209,7 @@ class BatchFiles:
 
     part: str
     bytes: int
-    where: str  # an SQL condition that selects the rows; "": all of them
+    where: Expression  # which of their rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,17 +258,6 @@ class MeasureStream(Question[StreamMetrics]):
 
 
 # -- the plan of a query ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """A node of a filter: a call, a column or a literal."""
-
-    op: str | None  # of a call; None: not one of Spark's portable functions
-    args: tuple[Expression, ...]
-    column: tuple[str, ...]  # names that lead to it, or to a member of it; () of a call, a literal
-    type: str | None  # Spark's name of a literal's type
-    value: Scalar  # of a literal; times in µs, dates in days; None: NULL, or JSON has no form
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,10 @@ from reader.stream import (
     TopicBatch,
     TopicStream,
 )
-from spark_ext.ddl import columns_ddl, filter_sql
+from spark_ext.ddl import columns_ddl
 from spark_ext.planner.cold_tables import ColdTables
 from spark_ext.planner.column_changes import require_columns
+from spark_ext.planner.predicates import expression_of
 from spark_ext.planner.protocol import (
     BatchFiles,
     BatchPlan,
@@ -130,7 +131,7 @@ class Streams:
             "late": AnyOf(tuple(late)),
         }
         files = [
-            BatchFiles(part, size, filter_sql(filters[part]))
+            BatchFiles(part, size, expression_of(filters[part]))
             for part, size in parts.items()
             if size
         ]

@@ -25,7 +25,7 @@ from reader.plan import take_snapshot
 from reader.stream import StreamOffset
 from spark_ext.datasource import tasks
 from spark_ext.planner.cold_tables import ColdTables
-from spark_ext.planner.protocol import ColdRead, HotRead, PlanBatch, TaskPlan
+from spark_ext.planner.protocol import ColdRead, Expression, HotRead, PlanBatch, TaskPlan
 from spark_ext.planner.protocol import Stream as Query
 from spark_ext.planner.streams import Streams
 from tests.unit.decode.entries import entry
@@ -109,18 +109,29 @@ class Stream:
         return Streams(lambda config: self._world.clients, ColdTables())
 
 
-def _matching(rows: Sequence[dict[str, Any]], where: str) -> list[dict[str, Any]]:
+def _matching(rows: Sequence[dict[str, Any]], where: Expression) -> list[dict[str, Any]]:
     """Return the rows that a filter of the planner keeps, by another SQL engine than Spark's."""
-    if not where:
-        return list(rows)
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute(f"CREATE TABLE found (number, {', '.join(_FILTERED)})")
         for number, row in enumerate(rows):
             values = [row.get(name) for name in _FILTERED]
             marks = ", ".join("?" * (len(values) + 1))
             database.execute(f"INSERT INTO found VALUES ({marks})", [number, *values])
-        kept = database.execute(f"SELECT number FROM found WHERE {where}").fetchall()
+        kept = database.execute(f"SELECT number FROM found WHERE {_sql(where)}").fetchall()
     return [rows[number] for (number,) in kept]
+
+
+def _sql(of: Expression) -> str:
+    """Return a filter as sqlite's SQL."""
+    if of.op is None:
+        return of.column[0] if of.column else repr(of.value)
+    args = [_sql(one) for one in of.args]
+    match of.op:
+        case "AND" | "OR":
+            return f"({f' {of.op} '.join(args) or str(of.op == 'AND')})"
+        case "IS_NULL" | "IS_NOT_NULL":
+            return f"{args[0]} {of.op.replace('_', ' ')}"
+    return f"{args[0]} {of.op} {args[1]}"
 
 
 def _begin(row: dict[str, Any]) -> Position:

@@ -99,6 +99,14 @@ public final class Messages {
     }
   }
 
+  /** A node of a filter: a call, a column or a literal. */
+  public record Expression(
+      String op,
+      List<Expression> args,
+      List<String> column,
+      String type,
+      Object value) {}
+
   /** A stream of topics, as each question about it names it. */
   public record Stream(Map<String, String> options, String place) {}
 
@@ -164,7 +172,7 @@ public final class Messages {
       String snapshots) {}
 
   /** Files of a micro-batch. */
-  public record BatchFiles(String part, long bytes, String where) {}
+  public record BatchFiles(String part, long bytes, Expression where) {}
 
   /** What tasks read of a micro-batch from one tier. */
   public record BatchTier(String tier, long bytes) {}
@@ -201,14 +209,6 @@ public final class Messages {
       return StreamMetrics.class;
     }
   }
-
-  /** A node of a filter: a call, a column or a literal. */
-  public record Expression(
-      String op,
-      List<Expression> args,
-      List<String> column,
-      String type,
-      Object value) {}
 
   /** An aggregate over all rows of a table. */
   public record Aggregate(String function, String column) {}

@@ -4,11 +4,13 @@ import io.pulsarlake.spark.planner.Messages.Expression;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
+import org.apache.spark.sql.functions;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
@@ -33,6 +35,29 @@ public final class Filters {
       }
     }
     return found;
+  }
+
+  /** A filter of the planner's as a condition of Spark. AND and OR have any number of arguments. */
+  static Column condition(Expression of) {
+    if (of.op() == null) {
+      return of.column().isEmpty()
+          ? functions.lit(of.value())
+          : functions.col("`" + of.column().get(0) + "`");
+    }
+    List<Column> args = of.args().stream().map(Filters::condition).toList();
+    return switch (of.op()) {
+      case "AND" -> args.stream().reduce(Column::and).orElse(functions.lit(true));
+      case "OR" -> args.stream().reduce(Column::or).orElse(functions.lit(false));
+      case "IS_NULL" -> args.get(0).isNull();
+      case "IS_NOT_NULL" -> args.get(0).isNotNull();
+      case "<>" -> args.get(0).notEqual(args.get(1));
+      case "=" -> args.get(0).equalTo(args.get(1));
+      case "<" -> args.get(0).lt(args.get(1));
+      case "<=" -> args.get(0).leq(args.get(1));
+      case ">" -> args.get(0).gt(args.get(1));
+      case ">=" -> args.get(0).geq(args.get(1));
+      default -> throw new IllegalArgumentException("no filter of the planner: " + of.op());
+    };
   }
 
   private static Expression node(org.apache.spark.sql.connector.expressions.Expression of) {

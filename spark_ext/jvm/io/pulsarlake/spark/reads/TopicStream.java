@@ -34,7 +34,6 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.execution.streaming.Offset;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager;
-import org.apache.spark.sql.functions;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.LongAccumulator;
@@ -212,7 +211,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
                 new CountedParquet(counter("parquet")),
                 scala.collection.immutable.Map$.MODULE$.<String, String>empty(),
                 session));
-    return part.where().isEmpty() ? rows : rows.filter(functions.expr(part.where()));
+    return rows.filter(Filters.condition(part.where()));
   }
 
   private HotRows hot(String name, MicroBatch batch, BatchTier tier) {
