@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.world import World
 from offloader.config import Config
+from offloader.model import Clocks
 from offloader.service.console import Console
 from offloader.service.daemon import Daemon
 from offloader.service.signals import Stop
@@ -41,7 +42,7 @@ def offloader(
             stop=Stop(),
             context=lambda: world.bare.spark.sparkContext,
             now=now,
-            clock=clock,
+            clocks=Clocks(ms=lambda: int(clock() * 1000)),
         )
 
 

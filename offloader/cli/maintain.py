@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,11 @@ from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import say
 from reader.errors import PulsarLakeError
 from reader.model import Topic
+
+if TYPE_CHECKING:
+    from offloader.maintenance.staged import StagingCleaner
+    from offloader.maintenance.table_maintainer import TableMaintainer
+    from offloader.output import LakeFollower
 
 __all__ = ["maintain"]
 
@@ -58,25 +64,6 @@ def maintain(
             say=lambda text: say(text, err=True),
         )
 
-        def maintain_table(topic: Topic) -> None:
-            more = True
-            while more:
-                result = maintainer.maintain(topic, dry_run=dry_run, vacuum=True)
-                say(result)
-                more = result.more and not dry_run
-
-        def follow(topic: Topic) -> None:
-            if iceberg is None:
-                return
-            if dry_run:
-                lag = iceberg.lag(topic)
-                if lag is not None and lag.versions != 0:
-                    say(f"{topic}: {lag}")
-                return
-            done = iceberg.follow(topic, clean=True)
-            if not done.idle:
-                say(done)
-
         for topic in find_topics(
             clients.admin,
             topics or found.offload.topics,
@@ -85,26 +72,53 @@ def maintain(
             if not is_enabled(found.offload, topic):
                 say(f"{topic}: disabled by offload.override")
                 continue
+            follow = partial(_follow, iceberg, topic, dry_run=dry_run)
+            compact = partial(_maintain, maintainer, topic, dry_run=dry_run)
             # Before vacuum, too: an Iceberg table that was left behind has files that it deletes.
-            for step in (follow, maintain_table, *(() if dry_run else (follow,))):
+            for step in (follow, compact, *(() if dry_run else (follow,))):
                 try:
-                    step(topic)
+                    step()
                 except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
                     text = " ".join(str(error).split())
                     if not isinstance(error, PulsarLakeError):
                         text = f"{type(error).__name__}: {text}"
                     say(f"error: {topic}: {text}", err=True)
                     failed = True
-        try:
-            staged = StagingCleaner(clients.storage).clean(dry_run=dry_run)
-        except PulsarLakeError as error:
-            say(f"error: files staged by writes: {error}", err=True)
-            failed = True
-        else:
-            if staged.files:
-                say(f"{staged}: {'would be ' if dry_run else ''}deleted")
-            for text in staged.damaged:
-                say(f"error: {text}", err=True)
-            failed |= bool(staged.damaged)
+        failed |= not _clean_staged(StagingCleaner(clients.storage), dry_run=dry_run)
     if failed:
         raise typer.Exit(1)
+
+
+def _maintain(maintainer: TableMaintainer, topic: Topic, *, dry_run: bool) -> None:
+    more = True
+    while more:
+        result = maintainer.maintain(topic, dry_run=dry_run, vacuum=True)
+        say(result)
+        more = result.more and not dry_run
+
+
+def _follow(iceberg: LakeFollower | None, topic: Topic, *, dry_run: bool) -> None:
+    if iceberg is None:
+        return
+    if dry_run:
+        lag = iceberg.lag(topic)
+        if lag is not None and lag.versions != 0:
+            say(f"{topic}: {lag}")
+        return
+    done = iceberg.follow(topic, clean=True)
+    if not done.idle:
+        say(done)
+
+
+def _clean_staged(cleaner: StagingCleaner, *, dry_run: bool) -> bool:
+    """Delete what writes have staged and left; return whether all went well."""
+    try:
+        staged = cleaner.clean(dry_run=dry_run)
+    except PulsarLakeError as error:
+        say(f"error: files staged by writes: {error}", err=True)
+        return False
+    if staged.files:
+        say(f"{staged}: {'would be ' if dry_run else ''}deleted")
+    for text in staged.damaged:
+        say(f"error: {text}", err=True)
+    return not staged.damaged

@@ -140,7 +140,7 @@ class TopicBatch:
         later = [
             f"(__partition = {one.index} AND {_begins_behind(to.given_up)})"
             for one, to in sorted(self.end.items())
-            if table is not None and (table.given_up(one) or to.given_up) > to.given_up
+            if table is not None and (table.numbers(one).given_up or to.given_up) > to.given_up
         ]
         return f"coalesce(NOT ({_IS_GIVEN_UP} AND ({' OR '.join(later)})), true)" if later else ""
 

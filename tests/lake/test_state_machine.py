@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from offloader.config import Config
-from offloader.killpoint import Step
+from offloader.convert import spark_jobs
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
@@ -25,18 +24,15 @@ from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish
+from tests.support.steps import at_step
 
 
 class CrashError(Exception):
     """The offloader dies here."""
 
 
-def crash_at(step: str) -> Callable[[str], None]:
-    def reached(at: str) -> None:
-        if at == step:
-            raise CrashError(step)
-
-    return reached
+def die(*args: object, **kwargs: object) -> None:
+    raise CrashError
 
 
 class Messages(RuleBasedStateMachine):
@@ -56,13 +52,12 @@ class Messages(RuleBasedStateMachine):
         self.admin.create_topic(self.topic)
         self.offload()  # takes the hold, as a running offloader has
 
-    def turn(self, reached: Callable[[Step], None] = lambda step: None) -> None:
+    def turn(self) -> None:
         with AdminClient(self.config.pulsar) as client:
             offloader = TopicOffloader(
                 Clients(self.config, admin=client),
                 self.config.offload,
-                lambda: self.lake.spark.sparkContext,
-                reached=reached,
+                spark_jobs(lambda: self.lake.spark.sparkContext),
             )
             while offloader.turn(Topic.parse(self.topic), now=True).more:
                 pass
@@ -94,8 +89,8 @@ class Messages(RuleBasedStateMachine):
     @rule(step=st.sampled_from(["files-written", "committed"]))
     def crash(self, step: str) -> None:
         self.admin.seal(self.topic)
-        with suppress(CrashError):
-            self.turn(crash_at(step))
+        with suppress(CrashError), at_step(step, die):
+            self.turn()
 
     @rule(step=st.sampled_from(["", "maintenance-written", "maintenance-committed"]))
     def maintain(self, step: str) -> None:
@@ -103,10 +98,11 @@ class Messages(RuleBasedStateMachine):
         with (
             patch("offloader.maintenance.selection.GROWTH", 1),
             suppress(CrashError),
+            at_step(step, die) if step else nullcontext(),
         ):
-            TableMaintainer(
-                open_storage(self.config.storage), self.config.offload, reached=crash_at(step)
-            ).maintain(Topic.parse(self.topic), vacuum=True)
+            TableMaintainer(open_storage(self.config.storage), self.config.offload).maintain(
+                Topic.parse(self.topic), vacuum=True
+            )
 
     @rule()
     def trim(self) -> None:

@@ -114,7 +114,7 @@ def test_lost_messages_are_a_fact(
     assert turns().turn(topic, now=True).committed is not None
     assert any(LOST in text for text in told)
     table = TopicTable.open(open_storage(config.storage), topic)
-    assert table is not None and table.has_data_loss
+    assert table is not None and table.topic_numbers.data_loss is not None
     assert refused().split(" of ledger ")[1] == gap.split(" of ledger ")[1]
     assert values(tolerant, topic) == kept, "after it"
     clients = Clients(tolerant.config, admin=pulsar)
@@ -153,7 +153,9 @@ def test_what_was_seen_is_missed_before_the_first_commit(
     admin.seal(topic.full_name)
     assert offloader.turn(topic, now=True).committed is not None
     table = TopicTable.open(open_storage(config.storage), topic)
-    assert table is not None and table.has_data_loss, "it is not forgotten until a commit says so"
+    assert table is not None and table.topic_numbers.data_loss is not None, (
+        "it is not forgotten until a commit says so"
+    )
 
 
 def test_a_topic_made_again_has_lost_nothing(

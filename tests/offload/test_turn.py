@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.config import Config
 from offloader.model import Committed
 from offloader.schedule.discovery import find_topics
@@ -222,7 +222,7 @@ def test_a_table_of_a_restored_cluster_stops_this_topic(
     admin.seal(topic.full_name)
     # A table whose watermark lies above Pulsar's ledgers, filled from a managed ledger of old.
     restored = addition(open_storage(config.storage), topic, [1 << 40], partition=-1, cluster="")
-    append(open_storage(config.storage), None, restored)
+    DeltaCommitter(open_storage(config.storage)).commit(None, restored)
     held = admin.internal_stats(topic.full_name)["cursors"]["pulsar-lake"]["markDeletePosition"]
     with pytest.raises(ConfigurationError, match="filled from another cluster or before a restore"):
         turns().turn(topic, now=True)

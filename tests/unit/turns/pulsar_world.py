@@ -20,6 +20,7 @@ from offloader.config import load_config
 from offloader.convert import Conversion, ConversionJobs
 from offloader.convert.conversion import ConversionOutcome
 from offloader.convert.pack_task import run_packs
+from offloader.model import Clocks
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.closing import Closing
@@ -159,10 +160,9 @@ class World(Closing):
         return TopicOffloader(
             self.clients,
             self.config.offload,
-            _no_spark,
-            clock_ms=lambda: self.now + self.skew,
+            jobs,
+            clocks=Clocks(ms=lambda: self.now + self.skew),
             say=self.said.append,
-            jobs=jobs,
         )
 
     # -- what is seen of it ------------------------------------------------------------------------

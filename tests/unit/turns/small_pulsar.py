@@ -268,9 +268,8 @@ class SmallPulsar:
             yield TopicOffloader(
                 clients,
                 config.offload,
-                cast(Any, lambda: None),
+                cast(Any, jobs),
                 say=say,
-                jobs=cast(Any, jobs),
             )
             jobs.stop()
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Row
 
 from offloader.config import Config
 from offloader.maintenance.table_maintainer import TableMaintainer
+from offloader.model import Clocks
 from reader import model
 from reader.clients import Clients
 from reader.errors import ConfigurationError
@@ -65,7 +66,7 @@ def test_rows_of_one_ledger_expire_at_two_times(
         now = int(at * 1000)
         options = settings(storage, retention="1h").offload
         standing = TableMaintainer(
-            storage, options, clock_ms=lambda: now, storage_clock_ms=lambda *_: now
+            storage, options, clocks=Clocks(ms=lambda: now), storage_clock_ms=lambda *_: now
         )
         return standing.maintain(name).expired_rows
 
