@@ -96,13 +96,14 @@ class _Offloader:
     """In the child: what is kept for one store."""
 
     def __init__(self, config: Config, log: Any) -> None:
+        from offloader.convert import spark_jobs
         from offloader.turn.topic_offloader import TopicOffloader
         from reader.clients import Clients
 
         self._config = config
         self._log = log
         self._clients = Clients(config)
-        self._turns = TopicOffloader(self._clients, config.offload, _context)
+        self._turns = TopicOffloader(self._clients, config.offload, spark_jobs(_context))
 
     @classmethod
     @cache

@@ -149,12 +149,13 @@ class World(Closing):
 
     def offload(self, config: Config, topic: Published) -> Committed:
         """Everything, as one turn of the offloader in a Spark that runs already."""
+        from offloader.convert import spark_jobs
         from offloader.turn.topic_offloader import TopicOffloader
         from reader.model import Topic
 
         context = self.bare.spark.sparkContext
         with Clients(config) as clients:
-            turn = TopicOffloader(clients, config.offload, lambda: context).turn(
+            turn = TopicOffloader(clients, config.offload, spark_jobs(lambda: context)).turn(
                 Topic.parse(topic.name), now=True
             )
         assert turn.committed is not None

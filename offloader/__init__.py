@@ -1,9 +1,9 @@
 """The offloader: sealed ledgers become Parquet files of a topic's Delta table.
 
     config        settings: ``[offload]`` and ``[http]`` beside those of the packages below
-    killpoint     tests only: the process kills itself at a named step
 
     model         values that the other packages share
+    output        what is written, and the interface of what writes it
     parquet       Arrow batches to the Parquet files of a table
     commit        files to a version of a table: appends, replacements, retries, schema changes
     convert       sealed ledgers to files, as Spark jobs

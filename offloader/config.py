@@ -27,7 +27,7 @@ __all__ = [
 Retention = Annotated[Duration, Field(ge=timedelta(hours=1))]
 
 # Twice what a job may take at least (offloader/commit/file_age.py); shorter than
-# commits stay in the log (offloader/commit/append.py).
+# commits stay in the log (offloader/commit/file_age.py).
 Window = Annotated[Duration, Field(ge=timedelta(days=1), le=timedelta(days=28))]
 
 
@@ -139,15 +139,15 @@ CatalogOptions = Annotated[Options, AfterValidator(_catalog_options)]
 class IcebergConfig(Section):
     """Each table as an Iceberg table, over the same Parquet files.
 
-    ``catalog``: where Iceberg's readers find it: "files", a directory of the storage and nothing
-    else, or a catalog that PyIceberg knows; "off": there are none. ``name``: the catalog's, as its
+    ``catalog``: where Iceberg's readers find it, a kind of catalog that PyIceberg knows; "off":
+    there are none. ``name``: the catalog's, as its
     readers have to call it where it is part of the key ("sql"). ``options``: PyIceberg's own
     properties of that catalog, secrets among them. ``namespace`` (its levels have a dot between
     them) and ``table``: what a topic is called there. ``keep_snapshots``: an Iceberg snapshot is
     kept so long, and for half of ``offload.vacuum_after`` at most.
     """
 
-    catalog: Literal["off", "files", "sql", "rest", "hive", "glue"] = "off"
+    catalog: Literal["off", "sql", "rest", "hive", "glue"] = "off"
     name: str = Field(default="pulsar_lake", min_length=1)
     namespace: NameTemplate = "{tenant}.{namespace}"
     table: NameTemplate = "{topic}"

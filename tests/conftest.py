@@ -15,6 +15,7 @@ from hypothesis import is_hypothesis_test
 from xdist.scheduler import LoadFileScheduling
 
 from offloader.config import Config, load_config
+from offloader.convert import spark_jobs
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.model import Topic
@@ -374,7 +375,9 @@ def offload_sealed(config: Config, lake: PulsarLake, topic: str) -> None:
     """Offload every sealed ledger of a topic, in this process."""
     with AdminClient(config.pulsar) as client:
         offloader = TopicOffloader(
-            Clients(config, admin=client), config.offload, lambda: lake.spark.sparkContext
+            Clients(config, admin=client),
+            config.offload,
+            spark_jobs(lambda: lake.spark.sparkContext),
         )
         while offloader.turn(Topic.parse(topic), now=True).more:
             pass

@@ -8,7 +8,7 @@ from benchmarks.case import Bench, Case
 from benchmarks.data.events import EVENT
 from benchmarks.data.wide_table import Wide, additions_of
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, paired, take_turns
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.config import Config, load_config
 from offloader.iceberg import open_follower
 from offloader.iceberg.catalogs import identifier_of, open_catalog
@@ -26,40 +26,33 @@ _MOST = 10.0
 
 def _run(bench: Bench) -> list[Result]:
     directory = {"uri": str(bench.world.directory / "tables")}
-    results = _both_catalogs(bench, "in a directory", directory)
-    results += _followed(bench, "files", "with many snapshots", directory, one_by_one=True)
+    results = _followed(bench, "in a directory", directory)
+    results += _followed(bench, "with many snapshots", directory, one_by_one=True)
     with storage_server("versity") as s3:
         assert isinstance(s3, StorageServer)
         bucket = {"uri": s3.uri, "options": s3.storage_options}
-        results += _both_catalogs(bench, "on S3", bucket)
+        results += _followed(bench, "on S3", bucket)
     return results
-
-
-def _both_catalogs(bench: Bench, where: str, storage: dict[str, Any]) -> list[Result]:
-    return [
-        result for kind in ("files", "sql") for result in _followed(bench, kind, where, storage)
-    ]
 
 
 def _followed(
     bench: Bench,
-    kind: str,
     where: str,
     storage_settings: dict[str, Any],
     *,
     one_by_one: bool = False,
 ) -> list[Result]:
     before = 5 if bench.quick else MOST_SNAPSHOTS if one_by_one else 100
-    topic = Topic.parse(f"public/default/followed-{kind}")
+    topic = Topic.parse("public/default/followed")
     wide = Wide(topic, _FILES, _FILES * (before + bench.repeats + 1), EVENT.schema)
     additions = additions_of(wide, before + bench.repeats + 1)
-    config = _config(bench, kind, where, storage_settings)
+    config = _config(bench, where, storage_settings)
     storage = open_storage(config.storage)
     follower = open_follower(storage, config)
     assert follower is not None
     table: TopicTable | None = None
     for _ in range(before):
-        table = append(storage, table, next(additions))
+        table = DeltaCommitter(storage).commit(table, next(additions))
         if one_by_one:
             follower.follow(topic)
     follower.follow(topic)
@@ -67,7 +60,7 @@ def _followed(
     def commit() -> int:
         nonlocal table
         addition = next(additions)
-        table = append(storage, table, addition)
+        table = DeltaCommitter(storage).commit(table, addition)
         return len(addition.files)
 
     seconds = take_turns(
@@ -79,11 +72,11 @@ def _followed(
     )
     follower.close()
     _check(config, topic)
-    bench.say(f"{kind}, {where}: of a table of {before * _FILES:,} files")
+    bench.say(f"{where}: of a table of {before * _FILES:,} files")
     ratio = paired(seconds["Iceberg follows"], seconds["Delta commit"], lambda one, two: one / two)
     return [
-        *(bench.result(f"{name}, {kind}, {where}", "s", taken) for name, taken in seconds.items()),
-        bench.result(f"of the Delta commit's time, {kind}, {where}", "x", ratio, at_most(_MOST)),
+        *(bench.result(f"{name}, {where}", "s", taken) for name, taken in seconds.items()),
+        bench.result(f"of the Delta commit's time, {where}", "x", ratio, at_most(_MOST)),
     ]
 
 
@@ -99,13 +92,13 @@ def _check(config: Config, topic: Topic) -> None:
         raise BrokenCaseError(f"Iceberg has {len(names)} files, Delta {len(table.paths())}")
 
 
-def _config(bench: Bench, kind: str, where: str, storage: dict[str, Any]) -> Config:
-    own = f"{kind}-{where.replace(' ', '-')}"
+def _config(bench: Bench, where: str, storage: dict[str, Any]) -> Config:
+    own = where.replace(" ", "-")
     database = bench.world.directory / f"{own}.db"
-    options = {"uri": f"sqlite:///{database}"} if kind == "sql" else {}
+    options = {"uri": f"sqlite:///{database}"}
     uri = f"{storage['uri']}/{own}"
     return load_config(
-        {"storage": {**storage, "uri": uri}, "iceberg": {"catalog": kind, "options": options}}
+        {"storage": {**storage, "uri": uri}, "iceberg": {"catalog": "sql", "options": options}}
     )
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from offloader.commit.addition import Addition, Advance
-from offloader.commit.append import append
-from offloader.model.files import LedgerRows, WrittenFile
+from offloader.commit.delta_committer import DeltaCommitter
+from offloader.output import Addition, Advance
+from offloader.output.files import LedgerRows, WrittenFile
 from offloader.parquet.statistics import FileStatistics, statistics_columns
 from reader.model import Partition, SchemaInfo, Topic
 from reader.model.columns import METADATA
@@ -55,7 +55,7 @@ def fill_table(storage: Storage, wide: Wide, commits: int) -> TopicTable:
     """Commit every ledger, a file each that does not exist, in about so many commits."""
     table: TopicTable | None = None
     for addition in additions_of(wide, commits):
-        table = append(storage, table, addition)
+        table = DeltaCommitter(storage).commit(table, addition)
     assert table is not None
     return table
 

@@ -19,8 +19,8 @@
 
 Everything heavy (Spark, decoders) is imported when a subcommand runs.
 
-Imports ``web``, ``check``, ``service``, ``maintenance``, ``iceberg``, ``schedule``, ``model``,
-``config``, ``spark_ext`` and ``reader``; nothing imports it.
+Imports ``web``, ``check``, ``service``, ``maintenance``, ``iceberg``, ``schedule``,
+``output``, ``model``, ``config``, ``spark_ext`` and ``reader``; nothing imports it.
 """
 
 __all__: list[str] = []

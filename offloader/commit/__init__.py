@@ -1,8 +1,6 @@
-"""From files to a version of a topic's Delta table: appends, replacements, what else is checked.
+"""From files to a version of a topic's Delta table: commits, what they check, and vacuum.
 
-    append                files and watermarks, in one commit; the rules of all commits
-    replace               files for files: what maintenance commits
-    addition              what an append adds: files, watermarks, what is said of each ledger
+    delta_committer       DeltaCommitter: additions and replacements, and the rules of all commits
     actions               what every commit is made of: its marks, its add actions
     retry                 a commit, tried until the log has it
     schema_changes        what is not rows: a table's first version, its columns and properties
@@ -11,35 +9,31 @@
     table_features        which features of Delta's protocol a table may have
     external_commits      commits that are not ours, found in the log and named
     storage_clock         whether this host and the storage agree what time it is
+    vacuum                files that no table version in the window refers to, removed
 
-Nothing here reads a message or deletes a file. Imports ``parquet``, ``model``, ``config``
-and ``reader``.
+Nothing here reads a message, and only ``vacuum`` deletes a file. Imports ``parquet``, ``output``,
+``model``, ``config`` and ``reader``.
 """
 
 from __future__ import annotations
 
-from offloader.commit.addition import Addition, Advance
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.commit.external_commits import ExternalCommit, ExternalCommits, external_commit
 from offloader.commit.file_age import max_file_age_ms
-from offloader.commit.replace import ExpiredRows, Replacement, replace_files
 from offloader.commit.schema_changes import recorded_statistics
 from offloader.commit.schema_compatibility import is_compatible
 from offloader.commit.storage_clock import check_clock, storage_clock_ms
 from offloader.commit.table_features import check_table_features
 
 __all__ = [
-    "Addition",
-    "Advance",
-    "ExpiredRows",
+    "DeltaCommitter",
     "ExternalCommit",
     "ExternalCommits",
-    "Replacement",
     "check_clock",
     "check_table_features",
     "external_commit",
     "is_compatible",
     "max_file_age_ms",
     "recorded_statistics",
-    "replace_files",
     "storage_clock_ms",
 ]

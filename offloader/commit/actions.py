@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from deltalake import CommitProperties, Transaction
 from deltalake.transaction import AddAction
 
-from offloader.model import WrittenFile
+from offloader.output import WrittenFile
 from reader.table.log import COMMIT_KEY
 
 __all__ = [
@@ -24,17 +24,20 @@ MAINTENANCE_KEY = "pulsarlake.maintenance"
 
 def commit_properties(
     commit_id: str = "",
-    metadata: dict[str, str] | None = None,
-    transactions: Iterable[Transaction] = (),
+    metadata: Mapping[str, str] | None = None,
+    transactions: Mapping[str, int] | None = None,
 ) -> CommitProperties:
-    """A commit that is marked as ours; ``commit_id`` "": a new one.
+    """Return the properties of a commit that is marked as ours.
+
+    commit_id: the commit's id; "": a new one.
+    transactions: the numbers of the log that it sets, version by ``appId``.
 
     delta-rs gets no retries of its own: the log must not have moved since the handle was checked.
     """
     return CommitProperties(
         max_commit_retries=0,
         custom_metadata={**(metadata or {}), COMMIT_KEY: commit_id or uuid.uuid4().hex},
-        app_transactions=list(transactions) or None,
+        app_transactions=[Transaction(*one) for one in (transactions or {}).items()] or None,
     )
 
 

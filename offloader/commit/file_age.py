@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from offloader.config import OffloadConfig
-from offloader.model import WrittenFile
+from offloader.output import WrittenFile
 from reader.errors import CommitConflictError
 
-__all__ = ["LEAST_MAX_AGE_MS", "check_file_age", "max_file_age_ms"]
+__all__ = ["check_file_age", "max_file_age_ms"]
 
-LEAST_MAX_AGE_MS = 12 * 3_600_000
-"""Of the least ``offload.vacuum_after`` that there is."""
 _JUST_NOW_MS = 5 * 60_000
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
-from deltalake import DeltaTable, Schema, Transaction
+from deltalake import DeltaTable, Schema
 
 from offloader.commit.actions import commit_properties
-from offloader.commit.addition import Addition
 from offloader.commit.schema_compatibility import has_grown, same_type
+from offloader.output import Addition
 from offloader.parquet import PLAIN_NAME, statistics_columns
 from reader.errors import CommitConflictError, CorruptError
 from reader.model import SchemaInfo
@@ -26,13 +26,9 @@ from reader.table import (
     CREATED_KEY,
     PARTITIONS_KEY,
     SCHEMAS_KEY,
+    PartitionNumbers,
     TopicTable,
-    compaction_start_key,
-    earlier_key,
     encode_schemas,
-    expected_key,
-    first_keys,
-    open_key,
 )
 
 __all__ = ["check_files", "create_table", "evolve", "recorded_statistics"]
@@ -103,30 +99,35 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
     )
     changed = {k: v for k, v in wanted.items() if there.get(k) != v}
     if changed:
-        again = [
-            step
-            for step in addition.advances
-            if (key := CREATED_KEY + step.partition.full_name) in changed and key in there
-        ]
         table.handle.alter.set_table_properties(
             changed,
             raise_if_not_exists=False,
-            # What was to come next was to come in the topic's earlier life, and so was the first.
-            commit_properties=commit_properties(
-                transactions=[
-                    Transaction(key, upto)
-                    for step in again
-                    for key, upto in (
-                        (expected_key(step.partition), step.before),
-                        (open_key(step.partition), step.before),
-                        (earlier_key(step.partition), step.before),
-                        (first_keys(step.partition)[0], -1),
-                        (compaction_start_key(step.partition), -1),
-                    )
-                ]
-            ),
+            commit_properties=commit_properties(transactions=_new_lives(addition, changed, there)),
         )
     return bool(changed)
+
+
+def _new_lives(
+    addition: Addition, changed: Mapping[str, str], there: Mapping[str, str]
+) -> dict[str, int]:
+    """Return the numbers of the log to set for partitions that were deleted and made again.
+
+    What was expected next was expected of the earlier managed ledger, and so was the first ledger.
+    """
+    found: dict[str, int] = {}
+    fields = PartitionNumbers
+    for step in addition.advances:
+        key = CREATED_KEY + step.partition.full_name
+        if key in changed and key in there:
+            found |= fields.earlier.set(step.partition, step.before)
+            for field in (
+                fields.expected,
+                fields.open_ledger,
+                fields.first,
+                fields.compaction_start,
+            ):
+                found |= field.set(step.partition, None)
+    return found
 
 
 def _require_same_origins(table: TopicTable, addition: Addition) -> None:

@@ -13,8 +13,8 @@
     incomplete_chunks  chunked messages that a commit leaves incomplete
     chunk_rows         rows of those that it gives up, and of chunks that would be in no row
 
-Nothing here commits, or knows of the hold. Imports ``parquet``, ``model``,
-``killpoint``, ``spark_ext`` and ``reader``; pyspark is needed only where a job runs.
+Nothing here commits, or knows of the hold. Imports ``parquet``, ``output``,
+``model``, ``spark_ext`` and ``reader``; pyspark is needed only where a job runs.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ from offloader.convert.incomplete_chunks import (
     lookback_of,
 )
 from offloader.convert.jobs import ConversionJobs
-from offloader.convert.pack_task import write_rows
-from offloader.convert.spark_job import convert
+from offloader.convert.spark_job import spark_jobs
 from offloader.convert.stored_entries import Source
 
 __all__ = [
@@ -50,11 +49,10 @@ __all__ = [
     "SlowError",
     "Source",
     "begins_at",
-    "convert",
     "incomplete_at",
     "look_ahead",
     "lookback_of",
     "plan_packs",
+    "spark_jobs",
     "unfinished_rows",
-    "write_rows",
 ]

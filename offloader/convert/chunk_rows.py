@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from offloader.convert.incomplete_chunks import ChunkSequences, stored_decryption
 from offloader.convert.stored_entries import Source, stored_entries
-from offloader.model import WrittenFile
+from offloader.output import WrittenFile
 from reader.clients import Clients
 from reader.decode import (
     NO_CHUNKS,

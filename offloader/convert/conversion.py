@@ -11,12 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from offloader.convert.incomplete_chunks import ChunkSequences
-from offloader.model import TaskCallback, Workers, WrittenFile
+from offloader.model import TaskCallback, Workers
+from offloader.output import LakeWriter, WrittenFile
+from offloader.parquet import ParquetWriter
 from reader.config import ReadConfig
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Split, Topic
 from reader.plan import pack_splits
 from reader.sources import RowFormat
+from reader.storage import Storage
 
 __all__ = [
     "Conversion",
@@ -40,6 +43,10 @@ class ConversionSpec:
     topic: Topic
     rows: RowFormat
     statistics: tuple[str, ...]
+
+    def writer(self, storage: Storage) -> LakeWriter:
+        """Return the writer of files with these rows."""
+        return ParquetWriter(storage, self.topic, self.rows.columns, self.statistics)
 
 
 @dataclass(frozen=True, slots=True)

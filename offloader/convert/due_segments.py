@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from offloader.convert.stored_entries import Source
-from offloader.model import Due, LedgerRows, WrittenFile
+from offloader.model import Due
+from offloader.output import LedgerRows, WrittenFile
 from reader.config import ReadConfig
 from reader.errors import UnsupportedError
 from reader.model import Partition, Segment, Split, Tier
@@ -35,7 +36,8 @@ def due_segments(
         wanted = {ledger.ledger_id for ledger in one.ledgers}
         listing, lookback, closed_at = listed[one.partition], None, None
         if table is not None:
-            lookback, closed_at = table.lookback(one.partition), table.closed_at(one.partition)
+            numbers = table.numbers(one.partition)
+            lookback, closed_at = numbers.lookback, numbers.closed_at
         for segment in partition_segments(
             settings, listing, one.watermark, lookback, closed_at=closed_at
         ):

@@ -23,8 +23,6 @@ from offloader.convert.conversion import (
     pack_bytes,
 )
 from offloader.convert.job_rules import is_slow, most_seconds
-from offloader.model import WrittenFile
-from offloader.parquet import data_file, write_file
 from reader.clients import Clients, process_clients
 from reader.decode import NO_CHUNKS, ChunkMemory, ChunkSequence, is_incomplete
 from reader.errors import (
@@ -34,17 +32,15 @@ from reader.errors import (
     UnsupportedError,
     plain_text,
 )
-from reader.model import Partition, Position, Split
+from reader.model import Position, Split
 from reader.plan import SplitsRead
 from reader.sources import read_rows
-from reader.storage import Storage
 
 __all__ = [
     "BEGIN_SECONDS",
     "convert_pack",
     "run_packs",
     "try_pack",
-    "write_rows",
 ]
 
 _TRIES = 4
@@ -131,7 +127,7 @@ def convert_pack(
     chunks = ChunkMemory()
     clients = clients or process_clients(spec.settings)
     rows = _batches(clients, spec, splits, chunks, check)
-    file = write_rows(clients.storage, spec, first.partition, first.ledger_id, rows)
+    file = spec.writer(clients.storage).write(first.partition.index, first.ledger_id, rows)
     begin = Position(first.ledger_id, first.first_entry)
     plaintext = spec.settings.encryption.store_plaintext
     ends = {
@@ -144,25 +140,6 @@ def convert_pack(
 def _has_sealed(sequence: ChunkSequence, end: Position) -> bool:
     """Whether a chunk before ``end`` stayed encrypted here: another task may have opened it."""
     return any(one.encrypted and Position(one.ledger, one.entry) < end for one in sequence)
-
-
-def write_rows(
-    storage: Storage,
-    spec: ConversionSpec,
-    partition: Partition,
-    ledger_id: int,
-    batches: Iterable[tuple[int, pa.RecordBatch]],
-) -> WrittenFile | None:
-    """Write (ledger id, batch) pairs as a file of the topic's table; None without a row."""
-    filesystem, directory = storage.directory(spec.topic)
-    return write_file(
-        filesystem,
-        directory,
-        data_file(partition.index, ledger_id),
-        spec.rows.columns,
-        batches,
-        spec.statistics,
-    )
 
 
 def _batches(

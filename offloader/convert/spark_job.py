@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from offloader import killpoint
 from offloader.convert.conversion import (
     Conversion,
     ConversionOutcome,
@@ -24,6 +23,7 @@ from offloader.convert.conversion import (
 from offloader.convert.job_progress import JobProgress
 from offloader.convert.job_results import collect, keep_classes
 from offloader.convert.job_rules import PACK_COST
+from offloader.convert.jobs import ConversionJobs
 from offloader.convert.pack_task import run_packs
 from offloader.model import Workers
 from spark_ext.session.errors import error_of
@@ -31,9 +31,22 @@ from spark_ext.session.errors import error_of
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["convert", "share_out"]
+__all__ = ["convert", "share_out", "spark_jobs"]
 
 _ALONE_BYTES = 32 << 20
+
+
+def spark_jobs(
+    context: Callable[[], SparkContext], *, linger: float = 0.0
+) -> ConversionJobs[SparkContext]:
+    """Return jobs that run in Spark.
+
+    context: starts Spark when it is first needed.
+    linger: seconds that a small job waits for those of other turns.
+    """
+    return ConversionJobs(
+        context, convert, linger=linger, cores=lambda spark: spark.defaultParallelism
+    )
 
 
 def convert(
@@ -41,7 +54,6 @@ def convert(
     conversions: Sequence[Conversion],
     *,
     pool: str = "",
-    reached: Callable[[killpoint.Step], None] = killpoint.reached,
 ) -> list[ConversionOutcome]:
     """Run the conversions as one Spark job; what came of each, in their order.
 
@@ -69,14 +81,13 @@ def convert(
         for conversion in conversions:
             conversion.progress(done, total)
 
-    with JobProgress(context, group, len(tasks), progress, reached):
+    with JobProgress(context, group, len(tasks), progress):
         try:
             done = collect(run)
         except Exception as error:
             if (found := error_of(error)) is not None:
                 raise found from error
             raise
-    reached("files-written")
     results = {(number, pack): result for task in done for number, pack, result in task}
     return [
         tuple(results[number, pack] for pack in range(len(conversion.packs)))

@@ -18,28 +18,25 @@ older version. The next run catches up, from any distance.
 
 Only modules here import PyIceberg, which is an extra (``pulsar-lake[iceberg]``) and heavy. Others
 call ``open_follower`` when there is something to follow, or ``probe_catalog``. Imports ``model``,
-``config``, ``killpoint``, ``commit`` and ``reader``.
+``config``, ``output``, ``commit`` and ``reader``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from offloader.config import Config, IcebergConfig
+from offloader.output import LakeFollower
 from reader.errors import ConfigurationError
 from reader.storage import Storage
-
-if TYPE_CHECKING:
-    from offloader.iceberg.follower import IcebergFollower
 
 __all__ = ["open_follower", "probe_catalog"]
 
 
 def open_follower(
-    storage: Storage, config: Config, *, go_on: Callable[[], None] = lambda: None
-) -> IcebergFollower | None:
+    storage: Storage, config: Config, *, raise_if_stopped: Callable[[], None] = lambda: None
+) -> LakeFollower | None:
     """The follower of the settings, None where ``iceberg.catalog`` is "off"; it connects later.
 
     Raises ConfigurationError for settings that no catalog can be opened with, and where PyIceberg
@@ -51,7 +48,9 @@ def open_follower(
         from offloader.iceberg.catalogs import check_options
         from offloader.iceberg.follower import IcebergFollower
     check_options(config.iceberg)
-    return IcebergFollower(storage, config.iceberg, config.offload, go_on=go_on)
+    return IcebergFollower(
+        storage, config.iceberg, config.offload, raise_if_stopped=raise_if_stopped
+    )
 
 
 def probe_catalog(storage: Storage, config: IcebergConfig) -> bool:

@@ -67,23 +67,21 @@ def _probe(storage: Storage, config: IcebergConfig, catalog: Catalog) -> bool:
             _drop(storage, config, catalog, levels)
         raise
     _drop(storage, config, catalog, levels)
-    if config.catalog != "files":
-        for one in catalog.list_namespaces():
-            match = _SCRATCH.fullmatch(one[0])
-            if match and time.time() - int(match[1]) > _LEFT_SECONDS:
-                _drop(storage, config, catalog, (one[0], *levels[1:]))
+    for one in catalog.list_namespaces():
+        match = _SCRATCH.fullmatch(one[0])
+        if match and time.time() - int(match[1]) > _LEFT_SECONDS:
+            _drop(storage, config, catalog, (one[0], *levels[1:]))
     return True
 
 
 def _drop(
     storage: Storage, config: IcebergConfig, catalog: Catalog, levels: tuple[str, ...]
 ) -> None:
-    if config.catalog != "files":
-        with suppress(NoSuchTableError, NoSuchNamespaceError):
-            catalog.drop_table((*levels, _TABLE))
-        for depth in range(len(levels), 0, -1):
-            with suppress(NoSuchNamespaceError):
-                catalog.drop_namespace(levels[:depth])
+    with suppress(NoSuchTableError, NoSuchNamespaceError):
+        catalog.drop_table((*levels, _TABLE))
+    for depth in range(len(levels), 0, -1):
+        with suppress(NoSuchNamespaceError):
+            catalog.drop_namespace(levels[:depth])
     # By the objects: pyarrow would delete directories as well, which not each S3 server takes.
     objects = storage.objects()
     objects.delete([one.path for one in objects.below(directory_of(config, levels[:1]))])

@@ -28,7 +28,6 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update.snapshot import ExpireSnapshots
 
-from offloader import killpoint
 from offloader.commit import check_clock, storage_clock_ms
 from offloader.config import IcebergConfig, OffloadConfig
 from offloader.iceberg.catalogs import (
@@ -58,6 +57,7 @@ from offloader.iceberg.table_transactions import ChangingTransaction
 from offloader.iceberg.unused_metadata import remove_unused
 from offloader.iceberg.version_hint import point
 from offloader.model import IcebergLag, IcebergResult
+from offloader.output import LakeFollower
 from reader.errors import (
     CommitConflictError,
     ConfigurationError,
@@ -95,12 +95,11 @@ _CLOCK_SECONDS = 600.0
 _JUMP_SECONDS = 60.0
 
 
-class IcebergFollower:
-    """A follower for one thread at a time. ``go_on`` is called between steps; it raises to stop.
+class IcebergFollower(LakeFollower):
+    """The follower with Iceberg tables. ``raise_if_stopped`` is called between steps.
 
     ``clock_ms``: ms since the epoch; ``storage_ms``: by the storage. ``elapsed``: seconds,
-    monotonic, which all pauses are counted by. ``reached``: what a process
-    may die of (``killpoint``).
+    monotonic, which all pauses are counted by.
     """
 
     def __init__(
@@ -112,8 +111,7 @@ class IcebergFollower:
         clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         storage_ms: Callable[[Storage, Topic], int] = storage_clock_ms,
         elapsed: Callable[[], float] = time.monotonic,
-        go_on: Callable[[], None] = lambda: None,
-        reached: Callable[[killpoint.Step], None] = killpoint.reached,
+        raise_if_stopped: Callable[[], None] = lambda: None,
         opened: Callable[[Storage, IcebergConfig], Catalog] = open_catalog,
     ) -> None:
         self._storage = storage
@@ -123,8 +121,7 @@ class IcebergFollower:
         self._elapsed = elapsed
         self._agreed_at: float | None = None
         self._agreed_ahead = 0.0
-        self._go_on = go_on
-        self._reached = reached
+        self._raise_if_stopped = raise_if_stopped
         self._open = opened
         self._catalog: Catalog | None = None
         half = int(offload.vacuum_after.total_seconds() * 1000) // 2
@@ -138,17 +135,10 @@ class IcebergFollower:
             catalog.close()
 
     def follow(self, topic: Topic, *, clean: bool = False) -> IcebergResult:
-        """Bring the topic's Iceberg table to the newest Delta version.
-
-        ``clean``: remove unused metadata also if that was less than a day ago.
-        Raises ConfigurationError for what only the user can put right. Raises UnsupportedError for
-        a table that Iceberg cannot have, or that another writer has changed too much. Raises
-        CorruptError, and CommitConflictError where others were first again and again. Raises
-        UnavailableError for all else: the commit may have landed, which the next run finds out.
-        """
+        """Bring the topic's Iceberg table to the newest Delta version: see ``LakeFollower``."""
         tries = 0
         while True:
-            self._go_on()
+            self._raise_if_stopped()
             tries += 1
             try:
                 with self._errors(topic):
@@ -158,7 +148,7 @@ class IcebergFollower:
                     raise
 
     def lag(self, topic: Topic) -> IcebergLag | None:
-        """Return how far it is behind; None without a Delta table. Raises as ``follow``."""
+        """Return how far it is behind; None without a Delta table: see ``LakeFollower``."""
         with self._errors(topic):
             table = self._load(topic)
             shown = shown_by(table) if table is not None else None
@@ -239,15 +229,13 @@ class IcebergFollower:
                     files.append_data_file(data_file(one, location, rows[name], schema))
         if expired:
             ExpireSnapshots(transaction).by_ids([one.snapshot_id for one in expired]).commit()
-        self._reached("iceberg-written")
-        self._go_on()
+        self._raise_if_stopped()
         try:
             committed = transaction.commit_transaction()
         except ValueError as error:
             if not expired:
                 raise
             raise CommitConflictError(f"another offloader has expired the same: {error}") from error
-        self._reached("iceberg-committed")
         if table is None:  # what made it cannot be brought up to date
             return self._opened.load_table(identifier_of(self._config, topic))
         return committed
@@ -272,7 +260,7 @@ class IcebergFollower:
                 return  # a catalog that puts metadata elsewhere
             if not point(self._storage, directory, table.metadata_location):
                 return
-            self._go_on()
+            self._raise_if_stopped()
             table.refresh()
 
     # -- the table -----------------------------------------------------------------------------
@@ -391,7 +379,7 @@ class IcebergFollower:
             self._directory(topic) + "/metadata",
             lambda: self._opened.load_table(identifier),
             before_ms=self._clock_ms() - self._keep_ms,
-            go_on=self._go_on,
+            raise_if_stopped=self._raise_if_stopped,
         )
 
     def _directory(self, topic: Topic) -> str:

@@ -13,7 +13,7 @@ that the table still has refers to it, and if it was written
 The files are listed first, and then the table is loaded. Only the table's own metadata directory,
 and only names that PyIceberg or a catalog gives, and what somebody was writing to HDFS, and has
 left (``reader.storage.is_temporary``); Parquet files are the Delta table's, and their
-vacuum's (``offloader/maintenance/vacuum.py``).
+vacuum's (``offloader/commit/vacuum.py``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["remove_unused"]
 
 _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OURS = re.compile(
-    rf"{_UUID}-m\d+\.avro|snap-\d+-\d+-{_UUID}\.avro|(v\d+|\d+-{_UUID})(\.gz)?\.metadata\.json"
+    rf"{_UUID}-m\d+\.avro|snap-\d+-\d+-{_UUID}\.avro|\d+-{_UUID}(\.gz)?\.metadata\.json"
 )
 _MARGIN_MS = 3_600_000
 _READERS = 8
@@ -46,7 +46,7 @@ def remove_unused(
     load: Callable[[], Table],
     *,
     before_ms: int,
-    go_on: Callable[[], None],
+    raise_if_stopped: Callable[[], None],
 ) -> int:
     """How many were deleted. ``directory``: the metadata's, below the storage's root.
 
@@ -72,11 +72,11 @@ def remove_unused(
     old = [name for name, written in found.items() if written < before_ms]
     if not old:
         return 0
-    go_on()
+    raise_if_stopped()
     used = _used(storage, directory, table)
     unused = [name for name in old if name not in used]
     for name in unused:
-        go_on()
+        raise_if_stopped()
         with suppress(FileNotFoundError):  # another offloader's turn
             filesystem.delete_file(f"{root}/{directory}/{name}")
     return len(unused)

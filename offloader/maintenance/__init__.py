@@ -8,11 +8,10 @@
     staged            what writes to topics have staged and never sent, removed
     table_files       the files of one table version, with what their statistics say
     table_maintainer  all maintenance of one topic's table
-    vacuum            files that no table version in the window refers to, removed
 
 Nothing here moves a watermark, and only ``aborted_since`` talks to Pulsar. Imports ``commit``
-(which replaces files in the log), ``parquet`` (the writer), ``model``, ``config``, ``killpoint``
-and ``reader``.
+(which replaces files in the log, and deletes them), ``parquet`` (the writer), ``output``,
+``model``, ``config`` and ``reader``.
 """
 
 from __future__ import annotations

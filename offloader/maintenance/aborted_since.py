@@ -60,8 +60,8 @@ class AbortedSince:
         self._clients = clients
         self._told: set[tuple[Partition, TransactionId]] = set()
 
-    def find(self, table: TopicTable, go_on: Callable[[], None]) -> AbortedRows:
-        """What was not told of before. ``go_on`` is called all the while, and raises to stop.
+    def find(self, table: TopicTable, raise_if_stopped: Callable[[], None]) -> AbortedRows:
+        """What was not told of before. ``raise_if_stopped`` is called all the while.
 
         Raises UnavailableError and others of ours where Pulsar cannot be asked.
         """
@@ -69,8 +69,8 @@ class AbortedSince:
         first: tuple[Partition, Position] | None = None
         found: set[tuple[Partition, TransactionId]] = set()
         for partition in table.partitions():
-            go_on()
-            for transaction, (count, at) in self._find(table, partition, go_on).items():
+            raise_if_stopped()
+            for transaction, (count, at) in self._find(table, partition, raise_if_stopped).items():
                 found.add((partition, transaction))
                 rows += count
                 first = first or (partition, at)
@@ -78,7 +78,7 @@ class AbortedSince:
         return AbortedRows(rows, len(found), first)
 
     def _find(
-        self, table: TopicTable, partition: Partition, go_on: Callable[[], None]
+        self, table: TopicTable, partition: Partition, raise_if_stopped: Callable[[], None]
     ) -> Mapping[TransactionId, tuple[int, Position]]:
         """Rows of each transaction that is aborted, and where the first of them is."""
         admin = self._clients.admin
@@ -91,7 +91,7 @@ class AbortedSince:
         ledgers = _last_ledgers(listing, table.watermark(partition))
         if not ledgers or not admin.may_have_aborted(partition):
             return {}
-        written = self._written(ledgers, partition, go_on)
+        written = self._written(ledgers, partition, raise_if_stopped)
         new = {one: at for one, at in written.items() if (partition, one) not in self._told}
         # Those without a row were aborted when they were offloaded, or their rows have expired.
         found = _rows_of(table, partition, new)
@@ -102,7 +102,7 @@ class AbortedSince:
         self,
         ledgers: Mapping[int, _Ledger],
         partition: Partition,
-        go_on: Callable[[], None],
+        raise_if_stopped: Callable[[], None],
     ) -> _Written:
         known = {ledger: one.stored for ledger, one in ledgers.items()}
         entries = StoredEntries(self._clients, partition, known)
@@ -110,7 +110,7 @@ class AbortedSince:
         for ledger, one in ledgers.items():
             try:
                 for block in entries.read(ledger, 0, one.last_entry):
-                    go_on()
+                    raise_if_stopped()
                     for transaction, numbers in entries_in_transactions(block).items():
                         places = (Position(ledger, number) for number in numbers)
                         written.setdefault(transaction, []).extend(places)

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from offloader.commit import ExpiredRows, Replacement
 from offloader.maintenance.rewrite import Rewritten, range_of
 from offloader.maintenance.table_files import TableFile
+from offloader.output import ExpiredRows, Replacement
 from reader.errors import CorruptError, UnavailableError
 from reader.model import BEFORE_ALL, Partition, Position
 from reader.storage import Storage
-from reader.table import TopicTable, expired_before_key
+from reader.table import TopicTable
 
 __all__ = ["old_rows", "whole_files"]
 
@@ -52,22 +52,21 @@ def _replacement(
     before: int,
     rest: Rewritten | None = None,
 ) -> Replacement:
-    before_ms = max(before // 1000, (table.expired_before or 0) + 1)
-    moved = [expired_before_key(table.topic), *map(expired_before_key, expired)]
+    before_ms = max(before // 1000, (table.topic_numbers.expired_before or 0) + 1)
     return Replacement(
         removes={one.path: one.size for one in files},
         adds=(rest.file,) if rest is not None and rest.file is not None else (),
         changes=True,
         note={"operation": "expire", "files": len(files), "rows": rows, "before": before},
-        transactions=dict.fromkeys(moved, before_ms),
         expired=expired,
+        expired_before=before_ms,
     )
 
 
 def _range(storage: Storage, table: TopicTable, file: TableFile) -> ExpiredRows:
     """Return the range of the rows of a file, or a larger one if the file cannot be read."""
     first, last = file.ledgers
-    given_up = table.given_up(Partition(table.topic, file.partition))
+    given_up = table.numbers(Partition(table.topic, file.partition)).given_up
     if first < last or given_up is not None:
         try:
             return range_of(storage, table, file)

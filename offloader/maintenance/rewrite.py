@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from offloader.commit import ExpiredRows, is_compatible, recorded_statistics
+from offloader.commit import is_compatible, recorded_statistics
 from offloader.maintenance.merge import SortedFile, merge_rows
 from offloader.maintenance.table_files import TableFile
-from offloader.model import WrittenFile
-from offloader.parquet import data_file, statistics_columns, write_file
+from offloader.output import ExpiredRows, WrittenFile
+from offloader.parquet import ParquetWriter, statistics_columns
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model import Position
 from reader.model.columns import FIRST_CHUNK, TIMESTAMP, last_given_up
@@ -49,13 +49,13 @@ def rewrite(
     files: Sequence[TableFile],
     *,
     published_from: int | None = None,
-    go_on: Callable[[], None] = lambda: None,
+    raise_if_stopped: Callable[[], None] = lambda: None,
 ) -> Rewritten:
     """Write the rows of ``files``, of one partition, as one file.
 
-    ``published_from`` (µs) leaves out the rows that were published before. ``go_on`` is called for
-    each batch, and raises where there is a reason to stop. Raises CorruptError where a file does
-    not fit the table, or has not the rows that the log says, and UnavailableError.
+    ``published_from`` (µs) leaves out the rows that were published before. ``raise_if_stopped`` is
+    called for each batch. Raises CorruptError where a file does not fit the table, or has not the
+    rows that the log says, and UnavailableError.
     """
     filesystem, directory = storage.directory(table.topic)
     schema = table.schema
@@ -72,7 +72,7 @@ def rewrite(
                 for batch in opened.iter_batches(
                     _BATCH_ROWS, row_groups=[group], use_threads=False
                 ):
-                    go_on()
+                    raise_if_stopped()
                     young = batch
                     if published_from is not None:
                         keep = _is_young(batch, published_from)
@@ -83,13 +83,9 @@ def rewrite(
                     yield conform(young, schema)
 
     sources = [SortedFile(one.first, lambda one=one: read(one)) for one in files]  # type: ignore[misc]
-    written = write_file(
-        filesystem,
-        directory,
-        data_file(files[0].partition, files[0].ledgers[0]),
-        schema,
-        ((0, batch) for batch in merge_rows(sources)),
-        statistics_columns(schema, recorded_statistics(table)),
+    statistics = statistics_columns(schema, recorded_statistics(table))
+    written = ParquetWriter(storage, table.topic, schema, statistics).write(
+        files[0].partition, files[0].ledgers[0], ((0, batch) for batch in merge_rows(sources))
     )
     expected = sum(one.rows for one in files)
     if kept + dropped != expected or (written.rows if written else 0) != kept:

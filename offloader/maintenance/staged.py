@@ -38,19 +38,18 @@ class AbandonedFiles:
 
 
 class StagingCleaner:
-    """Of one storage. ``clock``: s, monotonic. ``go_on`` is called all the while, and raises to
-    stop."""
+    """Of one storage. ``clock``: s, monotonic. ``raise_if_stopped`` is called all the while."""
 
     def __init__(
         self,
         storage: Storage,
         *,
         clock: Callable[[], float] = time.monotonic,
-        go_on: Callable[[], None] = lambda: None,
+        raise_if_stopped: Callable[[], None] = lambda: None,
     ) -> None:
         self._storage = storage
         self._clock = clock
-        self._go_on = go_on
+        self._raise_if_stopped = raise_if_stopped
         self._next = 0.0
 
     def clean_if_due(self) -> AbandonedFiles:
@@ -75,7 +74,7 @@ class StagingCleaner:
         manifests: list[str] = []
         damaged = {}
         for directory in sorted({dirname(path) for path in old}):
-            self._go_on()
+            self._raise_if_stopped()
             here = {one.path: one.written for one in found if dirname(one.path) == directory}
             try:
                 for path, manifest in unsent_manifests(self._storage, here).items():
@@ -96,7 +95,7 @@ class StagingCleaner:
         ]
         if not dry_run:
             for path in (*manifests, *(one.path for one in gone)):
-                self._go_on()
+                self._raise_if_stopped()
                 objects.delete([path])
         return AbandonedFiles(len(gone), sum(one.size for one in gone), tuple(damaged.values()))
 

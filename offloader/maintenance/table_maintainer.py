@@ -7,17 +7,14 @@ at its next turn. Watermarks are never touched.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from offloader import killpoint
 from offloader.commit import (
-    Replacement,
+    DeltaCommitter,
     check_clock,
     check_table_features,
     max_file_age_ms,
-    replace_files,
     storage_clock_ms,
 )
 from offloader.config import OffloadConfig
@@ -26,8 +23,15 @@ from offloader.maintenance.expired_rows import old_rows, whole_files
 from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.table_files import TableFile, files_of
-from offloader.maintenance.vacuum import remove, unused_files
-from offloader.model import MaintenanceResult, StoppedError, listener, settings_of
+from offloader.model import (
+    HOST_CLOCKS,
+    Clocks,
+    MaintenanceResult,
+    StoppedError,
+    listener,
+    settings_of,
+)
+from offloader.output import LakeCommitter, Replacement
 from reader.clients import Clients
 from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Topic
@@ -45,11 +49,9 @@ _VACUUM_SECONDS = 24 * 3_600.0
 class TableMaintainer:
     """Maintains tables, one topic at a time.
 
-    ``go_on`` is called all the while, and raises to stop. ``clock_ms``: ms since the epoch;
-    ``sleep``: seconds. ``elapsed``: seconds, monotonic; a day between two vacuums is counted by it.
-    ``pulsar``: to find rows that it calls aborted by now (``aborted_since.py``); not used with
-    ``offload.source = "broker"``, as brokers do not show what is aborted.
-    ``reached``: what a process may die of (``offloader/killpoint.py``).
+    ``raise_if_stopped`` is called all the while. A day between two vacuums is counted by the
+    monotonic clock. ``pulsar``: to find rows that it calls aborted by now (``aborted_since.py``);
+    not used with ``offload.source = "broker"``, as brokers do not show what is aborted.
     """
 
     def __init__(
@@ -58,26 +60,22 @@ class TableMaintainer:
         config: OffloadConfig,
         *,
         pulsar: Clients | None = None,
-        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        clocks: Clocks = HOST_CLOCKS,
         storage_clock_ms: Callable[[Storage, Topic], int] = storage_clock_ms,
-        elapsed: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-        go_on: Callable[[], None] = lambda: None,
+        raise_if_stopped: Callable[[], None] = lambda: None,
         say: Callable[[str], None] = lambda text: None,
-        reached: Callable[[killpoint.Step], None] = killpoint.reached,
     ) -> None:
         self._config = config
         self._storage = storage
         self._aborted_since = (
             AbortedSince(pulsar) if pulsar is not None and config.source != "broker" else None
         )
-        self._clock_ms = clock_ms
+        self._committer: LakeCommitter = DeltaCommitter(storage, clocks=clocks)
+        self._clock_ms = clocks.ms
         self._storage_clock_ms = storage_clock_ms
-        self._elapsed = elapsed
-        self._sleep = sleep
-        self._go_on = go_on
+        self._elapsed = clocks.elapsed
+        self._raise_if_stopped = raise_if_stopped
         self._say = listener(say)
-        self._reached = reached
         self._vacuumed: dict[Topic, float] = {}
 
     def maintain(
@@ -126,22 +124,20 @@ class TableMaintainer:
         published_from: int | None = None,
     ) -> Rewritten | None:
         """None, and one more in ``failed``, where that fails: other files are independent."""
-        self._go_on()
+        self._raise_if_stopped()
         try:
-            found = rewrite(
+            return rewrite(
                 self._storage,
                 table,
                 files,
                 published_from=published_from,
-                go_on=self._go_on,
+                raise_if_stopped=self._raise_if_stopped,
             )
         except StoppedError:
             raise
         except PulsarLakeError as error:
             failed.append(error)
             return None
-        self._reached("maintenance-written")
-        return found
 
     # -- old rows ------------------------------------------------------------------------------
 
@@ -230,17 +226,13 @@ class TableMaintainer:
 
     def _replace(self, table: TopicTable, replacement: Replacement) -> TopicTable | None:
         """The table after the commit; None after a conflict, or where writing took too long."""
-        self._go_on()
+        self._raise_if_stopped()
         replacement = replace(replacement, max_age_ms=max_file_age_ms(self._config))
         try:
-            after = replace_files(
-                self._storage, table, replacement, sleep=self._sleep, clock_ms=self._clock_ms
-            )
+            return self._committer.replace(table, replacement)
         except CommitConflictError as error:
             self._say(f"{table.topic}: maintenance starts over at its next turn: {error}")
             return None
-        self._reached("maintenance-committed")
-        return after
 
     # -- rows that Pulsar has taken back -------------------------------------------------------
 
@@ -248,7 +240,7 @@ class TableMaintainer:
         if self._aborted_since is None:
             return result
         try:
-            found = self._aborted_since.find(table, self._go_on)
+            found = self._aborted_since.find(table, self._raise_if_stopped)
         except StoppedError:
             raise
         except PulsarLakeError as error:
@@ -273,8 +265,12 @@ class TableMaintainer:
     ) -> MaintenanceResult:
         now_ms = self._clock_ms()
         window = int(settings.vacuum_after.total_seconds() * 1000)
-        files = unused_files(self._storage, topic, now_ms - window)
+        files = self._committer.vacuum(
+            topic,
+            now_ms - window,
+            dry_run=result.dry_run,
+            raise_if_stopped=self._raise_if_stopped,
+        )
         if not result.dry_run:
-            remove(self._storage, topic, files, go_on=self._go_on)
             self._vacuumed[topic] = self._elapsed()
         return replace(result, vacuumed=len(files), vacuumed_bytes=sum(one.size for one in files))

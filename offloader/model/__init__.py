@@ -2,8 +2,8 @@
 
     backlogs            what of a partition, and of a topic, is not in the table
     byte_sizes          sizes in bytes, as text for people
+    clocks              the clocks that a process goes by
     due                 what of a partition is due
-    files               what tasks write: files, and how many rows of each ledger they hold
     iceberg_result      what following did to a topic's Iceberg table, how far that is behind
     listening           listener: a callback that cannot stop who calls it
     maintenance_result  what maintenance did to one topic's table
@@ -13,7 +13,7 @@
     stopping            StoppedError: the daemon ends before it came to that
     turn                what a turn comes to: its commit, moves of its holds; its phases; Workers
 
-Nothing here does anything: no I/O (but a line in Python's log), no thread, no clock. Imports
+Nothing here does anything: no I/O (but a line in Python's log), no thread. Imports
 ``config`` and ``reader``.
 """
 
@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from offloader.model.backlogs import Backlog, TopicBacklog
 from offloader.model.byte_sizes import size_text
+from offloader.model.clocks import HOST_CLOCKS, Clocks
 from offloader.model.due import COMMIT_BYTES, SLOW_COMMIT_BYTES, Due, Trigger
-from offloader.model.files import LedgerRows, WrittenFile
 from offloader.model.iceberg_result import IcebergLag, IcebergResult
 from offloader.model.listening import listener
 from offloader.model.maintenance_result import MaintenanceResult
@@ -35,16 +35,17 @@ from offloader.model.turn import PHASES, Committed, Release, TaskCallback, Turn,
 __all__ = [
     "COMMIT_BYTES",
     "COMMIT_RETRIES",
+    "HOST_CLOCKS",
     "PHASES",
     "SLOW_COMMIT_BYTES",
     "Backlog",
+    "Clocks",
     "CommitRetries",
     "Committed",
     "Discovery",
     "Due",
     "IcebergLag",
     "IcebergResult",
-    "LedgerRows",
     "MaintenanceResult",
     "Observation",
     "Release",
@@ -55,7 +56,6 @@ __all__ = [
     "Trigger",
     "Turn",
     "Workers",
-    "WrittenFile",
     "back_off",
     "is_enabled",
     "is_pattern",

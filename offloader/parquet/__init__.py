@@ -5,20 +5,19 @@
     statistics   a file's statistics as the Delta log holds them: the zone map of its rows
     writer       one file, in bounded memory
 
-Nothing here knows of ledgers' bytes, topics or commits. Imports ``model`` and
+Nothing here knows of ledgers' bytes or commits. Imports ``output`` and
 ``reader``.
 """
 
 from __future__ import annotations
 
-from offloader.parquet.file_names import data_file, is_data_file
+from offloader.parquet.file_names import is_data_file
 from offloader.parquet.statistics import PLAIN_NAME, statistics_columns
-from offloader.parquet.writer import write_file
+from offloader.parquet.writer import ParquetWriter
 
 __all__ = [
     "PLAIN_NAME",
-    "data_file",
+    "ParquetWriter",
     "is_data_file",
     "statistics_columns",
-    "write_file",
 ]

@@ -20,13 +20,16 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from offloader.model import LedgerRows, WrittenFile
+from offloader.output import LakeWriter, LedgerRows, WrittenFile
 from offloader.parquet.encodings import different_columns
+from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import FileStatistics, value_range
 from reader.errors import CorruptError, UnavailableError, plain_text
+from reader.model import Topic
 from reader.model.row_kinds import KIND_COLUMN, RowKind
+from reader.storage import Storage
 
-__all__ = ["leaf_columns", "write_file"]
+__all__ = ["ParquetWriter", "leaf_columns", "write_file"]
 
 ROW_GROUP_BYTES = 64 << 20
 ROW_GROUP_ROWS = 128 << 10
@@ -41,6 +44,26 @@ _COUNTING = (
     "__index",
     "__sequenceId",
 )
+
+
+class ParquetWriter(LakeWriter):
+    """Writes files of ``topic``'s table. ``statistics``: the columns that get them in the log."""
+
+    def __init__(
+        self, storage: Storage, topic: Topic, columns: pa.Schema, statistics: Sequence[str]
+    ) -> None:
+        self._filesystem, self._directory = storage.directory(topic)
+        self._columns = columns
+        self._statistics = statistics
+
+    def write(
+        self, partition: int, ledger: int, rows: Iterable[tuple[int, pa.RecordBatch]]
+    ) -> WrittenFile | None:
+        """Write rows of exactly the table's columns as one file: see ``LakeWriter.write``."""
+        name = data_file(partition, ledger)
+        return write_file(
+            self._filesystem, self._directory, name, self._columns, rows, self._statistics
+        )
 
 
 def write_file(

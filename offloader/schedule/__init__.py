@@ -19,11 +19,12 @@ from offloader.schedule.discovery import Lookup, by_failure, find_topics, parse_
 from offloader.schedule.newest_backlog import backlog_after, topic_backlog
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.request import Request
-from offloader.schedule.scheduler import Scheduler
+from offloader.schedule.scheduler import Rounds, Scheduler
 
 __all__ = [
     "Lookup",
     "Request",
+    "Rounds",
     "Scheduler",
     "TopicQueue",
     "backlog_after",

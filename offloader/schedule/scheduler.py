@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Protocol
 
 from offloader.model import (
+    HOST_CLOCKS,
+    Clocks,
     Discovery,
     StoppedError,
     TaskCallback,
@@ -38,7 +40,7 @@ from offloader.schedule.queue import QueuedTopic, TopicQueue
 from offloader.schedule.request import Request
 from reader.model import Partition, Topic
 
-__all__ = ["Scheduler", "TurnEngine"]
+__all__ = ["Rounds", "Scheduler", "TurnEngine"]
 
 _TURNS = sum(most for _, most in LANES.values())
 
@@ -48,7 +50,19 @@ _HOLDS = 8
 _SORT_SECONDS = 1.0
 """How old the order of the queue may be when it is followed."""
 
-_WAKE_SECONDS = 0.5
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How rounds follow each other.
+
+    interval: seconds between two rounds.
+    now: whether all sealed ledgers are due, whatever the settings say.
+    wake_seconds: how often a loop without turns looks at the clock.
+    """
+
+    interval: float
+    now: bool = False
+    wake_seconds: float = 0.5
 
 
 class TurnEngine(Protocol):
@@ -73,9 +87,7 @@ class Scheduler:
     ``ended`` gets the result of each turn: the turn or its error, and when the topic is tried
     again after one (seconds since the epoch); ``moved`` how far a turn's tasks are. Both are called
     from many threads, and what they fail with stops nothing. ``is_fatal``: after
-    such an error nothing can go well any more; ``run`` raises it. ``interval``: seconds between
-    rounds. ``clock``: seconds since the epoch, for people. ``monotonic``: seconds, for all pauses.
-    ``wake_seconds``: how often a loop without turns looks at the clock.
+    such an error nothing can go well any more; ``run`` raises it.
     """
 
     def __init__(
@@ -83,27 +95,22 @@ class Scheduler:
         queue: TopicQueue,
         discover: Callable[[], Discovery],
         engine: TurnEngine,
+        rounds: Rounds,
         *,
-        now: bool = False,
-        interval: float,
         ended: Callable[[Topic, Turn | Exception, float], None],
         moved: Callable[[Topic, int, int], None] = lambda topic, done, total: None,
         is_fatal: Callable[[Exception], bool] = lambda error: False,
-        clock: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-        wake_seconds: float = _WAKE_SECONDS,
+        clocks: Clocks = HOST_CLOCKS,
     ) -> None:
         self._queue = queue
         self._discover = discover
         self._engine = engine
-        self._now = now
-        self._interval = interval
+        self._pace = rounds
         self._ended = listener(ended)
         self._moved = listener(moved)
         self._is_fatal = is_fatal
-        self._clock = clock
-        self._monotonic = monotonic
-        self._wake_seconds = wake_seconds
+        self._clock = clocks.seconds
+        self._monotonic = clocks.elapsed
         self._changed = threading.Condition(threading.RLock())
         self._requests: dict[Topic, list[Request]] = {}
         self._lanes: dict[TurnKind, Lane[QueuedTopic]] = new_lanes()
@@ -187,7 +194,7 @@ class Scheduler:
                         self._begin_round()
                 with self._changed:
                     if not self.start_turns():
-                        self._changed.wait(self._wake_seconds)
+                        self._changed.wait(self._pace.wake_seconds)
         finally:
             self._end()
         if self._fatal is not None:
@@ -223,7 +230,7 @@ class Scheduler:
             self._order_at = -math.inf
         for topic, partitions in unheld.items():
             self._hold_beside(topic, partitions)
-        self._round_at = self._monotonic() + self._interval
+        self._round_at = self._monotonic() + self._pace.interval
 
     def _hold_beside(self, topic: Topic, partitions: Sequence[Partition]) -> None:
         """Have a thread take the hold on these partitions, unless one already tries that."""
@@ -286,7 +293,7 @@ class Scheduler:
         self._settle(requests, result)
 
     def _turn(self, queued: QueuedTopic, kind: TurnKind, requests: list[Request]) -> Turn:
-        now = self._now or any(one.now for one in requests)
+        now = self._pace.now or any(one.now for one in requests)
         if kind.observes:
             return self._engine.observe(queued.topic, now=now)
 

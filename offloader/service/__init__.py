@@ -15,8 +15,9 @@
 
 Decides nothing about ledgers or files: ``schedule``, ``turn``, ``maintenance`` and ``iceberg`` do.
 
-Imports ``schedule``, ``turn``, ``maintenance``, ``iceberg``, ``commit``, ``subscription``,
-``model``, ``config``, ``spark_ext`` and ``reader``; ``web`` and ``cli`` import it.
+Imports ``schedule``, ``turn``, ``convert``, ``maintenance``, ``iceberg``, ``commit``,
+``subscription``, ``model``, ``config``, ``spark_ext`` and ``reader``; ``web`` and ``cli`` import
+it.
 """
 
 from __future__ import annotations

@@ -11,15 +11,19 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from offloader.config import Config
+from offloader.convert import spark_jobs
 from offloader.iceberg import open_follower
 from offloader.maintenance import GROWTH
 from offloader.maintenance.staged import StagingCleaner
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.model import (
+    HOST_CLOCKS,
+    Clocks,
     Discovery,
     IcebergResult,
     MaintenanceResult,
@@ -29,13 +33,13 @@ from offloader.model import (
     is_pattern,
     listener,
 )
-from offloader.schedule import Lookup, Scheduler, TopicQueue, by_failure, parse_names
+from offloader.schedule import Lookup, Rounds, Scheduler, TopicQueue, by_failure, parse_names
 from offloader.service.console import Console
 from offloader.service.last_errors import LastErrors, Work
 from offloader.service.log_follower import FOLLOW_EVERY, LogFollower
 from offloader.service.monitor import Monitor
 from offloader.service.signals import Stop
-from offloader.service.topic_worker import TopicWorker
+from offloader.service.topic_worker import TopicWorker, WorkPace
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.background import in_thread
 from reader.clients import Clients
@@ -52,12 +56,10 @@ __all__ = ["ONCE_WAITS", "Daemon", "spark_context"]
 ONCE_WAITS = 30.0
 """Seconds that ``--once`` waits for a commit's grace; longer ones are left to the next run."""
 
-_ICEBERG_EVERY = 3600.0
-"""Seconds: how often an Iceberg table is looked at whose Delta table has no commit: snapshots."""
-_ICEBERG_SOON = 10.0
-"""Seconds in which each is looked at after the start, and the pause after a failure."""
-_ICEBERG_SPREAD = 1.0
-"""Seconds that these looks are apart, of many topics: a look takes a part of that."""
+_ICEBERG_PACE = WorkPace(interval=3600.0, files=1, within=10.0, spread=1.0, pause=10.0)
+"""An Iceberg table whose Delta table has no commit is looked at each hour, for its snapshots; all
+of them after the start. Of many topics these looks are a second apart: a look takes a part of
+that."""
 _ICEBERG_PATIENCE = 10.0
 """Seconds that an end waits for a catalog: what is left undone is done at the next start."""
 
@@ -75,8 +77,7 @@ _LOCAL = re.compile(r"local\[([^,\]]+)\]")
 class Daemon:
     """Offloads ``names`` (topics and patterns) until it is stopped, or once.
 
-    ``now``: all sealed ledgers, regardless of size and age. ``clock``: seconds since the epoch;
-    ``elapsed``: seconds of a monotonic clock.
+    ``now``: all sealed ledgers, regardless of size and age.
     """
 
     def __init__(
@@ -89,8 +90,7 @@ class Daemon:
         stop: Stop,
         context: Callable[[], SparkContext],
         now: bool = False,
-        clock: Callable[[], float] = time.time,
-        elapsed: Callable[[], float] = time.monotonic,
+        clocks: Clocks = HOST_CLOCKS,
     ) -> None:
         self._config = config
         self._admin = clients.admin
@@ -99,8 +99,8 @@ class Daemon:
         self._now = now
         self._console = console
         self._stop = stop
-        self.elapsed = elapsed
-        self._last_errors = LastErrors(config.pulsar.admin_url, config.storage.uri, clock)
+        self.elapsed = clocks.elapsed
+        self._last_errors = LastErrors(config.pulsar.admin_url, config.storage.uri, clocks.seconds)
         self._found: dict[Topic, dict[Topic, tuple[Partition, ...]]] = {}
         self._unmatched: set[Topic] = set()
         self._names_failed_at: dict[Topic, float] = {}
@@ -108,73 +108,58 @@ class Daemon:
         self._uncounted = ""
         self._failures: dict[str, str] = {}
         self._unanswered = ""
-        self.monitor = Monitor(clock, elapsed, iceberg=config.iceberg.enabled)
+        self.monitor = Monitor(clocks.seconds, clocks.elapsed, iceberg=config.iceberg.enabled)
         self._committed: dict[Topic, int] = {}  # commits; a topic has one turn at a time
-        for one in self._patterns:
-            if not (is_pattern(str(one)) or is_enabled(config.offload, one)):
-                console.log(f"{one}: disabled by offload.override")
+        self._log_disabled()
+        interval = config.offload.interval.total_seconds()
         self._topics = TopicOffloader(
             clients,
             config.offload,
-            context,
-            clock_ms=lambda: int(clock() * 1000),
-            monotonic=elapsed,
+            spark_jobs(context, linger=_LINGER_SECONDS),
+            clocks=clocks,
             say=console.log,
             took=self.monitor.metrics.took,
             named=[one for one in self._patterns if not is_pattern(one.local_name)],
-            linger=_LINGER_SECONDS,
         )
         self.scheduler = Scheduler(
             TopicQueue(config.offload, always=now),
             self._discover,
             self._topics,
-            now=now,
-            interval=config.offload.interval.total_seconds(),
+            Rounds(interval, now),
             ended=self._ended,
             moved=self._moved,
             is_fatal=lambda error: type(error).__name__ == "Py4JNetworkError",
-            clock=clock,
-            monotonic=elapsed,
+            clocks=clocks,
         )
-        self._follower = LogFollower(
+        self._log_follower = LogFollower(
             clients.storage,
             self.scheduler,
             self._noticed,
-            every=min(FOLLOW_EVERY, config.offload.interval.total_seconds()),
-            elapsed=elapsed,
+            every=min(FOLLOW_EVERY, interval),
+            elapsed=clocks.elapsed,
         )
+        pace = WorkPace(config.offload.maintenance_interval.total_seconds(), GROWTH)
         self.maintenance = TopicWorker(
-            self._maintain,
-            self._maintained,
-            name="maintenance",
-            interval=config.offload.maintenance_interval.total_seconds(),
-            files=GROWTH,
-            clock=clock,
-            elapsed=elapsed,
+            self._maintain, self._maintained, name="maintenance", pace=pace, clocks=clocks
         )
+        pace = _ICEBERG_PACE if config.iceberg.enabled else replace(_ICEBERG_PACE, interval=0.0)
         self.iceberg = TopicWorker(
-            self._follow,
-            self._followed,
-            name="iceberg",
-            interval=_ICEBERG_EVERY if config.iceberg.enabled else 0.0,
-            within=_ICEBERG_SOON,
-            spread=_ICEBERG_SPREAD,
-            pause=_ICEBERG_SOON,
-            files=1,
-            clock=clock,
-            elapsed=elapsed,
+            self._follow, self._followed, name="iceberg", pace=pace, clocks=clocks
         )
-        self._iceberg = open_follower(clients.storage, config, go_on=self.iceberg.go_on)
+        self._iceberg = open_follower(
+            clients.storage, config, raise_if_stopped=self.iceberg.raise_if_stopped
+        )
         self._maintainer = TableMaintainer(
             clients.storage,
             config.offload,
             pulsar=clients,
-            clock_ms=lambda: int(clock() * 1000),
-            elapsed=elapsed,
-            go_on=self.maintenance.go_on,
+            clocks=clocks,
+            raise_if_stopped=self.maintenance.raise_if_stopped,
             say=console.log,
         )
-        self._staging = StagingCleaner(clients.storage, clock=elapsed, go_on=self.maintenance.go_on)
+        self._staging = StagingCleaner(
+            clients.storage, clock=self.elapsed, raise_if_stopped=self.maintenance.raise_if_stopped
+        )
 
     @property
     def jobs(self) -> int:
@@ -186,11 +171,11 @@ class Daemon:
         self._require_exclusive_put()
         self.maintenance.start()
         self.iceberg.start()
-        self._follower.start()
+        self._log_follower.start()
         try:
             self._run_loop(lambda: False, rounds=True)
         finally:
-            self._follower.stop()
+            self._log_follower.stop()
             self.iceberg.request_stop()
             self.maintenance.stop()
             self.iceberg.stop(_ICEBERG_PATIENCE)
@@ -269,6 +254,11 @@ class Daemon:
         self.maintenance.serve(merged)
         self.iceberg.serve(merged)
         return merged
+
+    def _log_disabled(self) -> None:
+        for one in self._patterns:
+            if not (is_pattern(str(one)) or is_enabled(self._config.offload, one)):
+                self._console.log(f"{one}: disabled by offload.override")
 
     def _log_unmatched(self, pattern: Topic, unmatched: bool) -> None:
         """Once, until it has matched something."""

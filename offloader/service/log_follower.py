@@ -22,7 +22,7 @@ from offloader.schedule import Scheduler, backlog_after
 from reader.errors import PulsarLakeError
 from reader.model import Topic
 from reader.storage import Storage
-from reader.table import LoggedCommit
+from reader.table import LoggedCommit, PartitionNumbers
 from reader.table.log import read_commit
 
 __all__ = ["FOLLOW_EVERY", "LogFollower"]
@@ -97,21 +97,22 @@ class LogFollower:
         waiting = backlog.ledgers or backlog.unsealed or state.written
         if version == known and not waiting:
             return
-        watermarks: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         read = self._elapsed()
         try:
             for commit in self._commits(topic, version + 1):
                 version = commit.version
-                watermarks.update(commit.transactions)
+                numbers.update(commit.transactions)
                 self._noticed(topic, commit)
         except PulsarLakeError:
             pass  # what was read counts
         self._read[topic] = version
         if version > known:
-            names = [one.partition for one in backlog.partitions]
-            marks = {
-                one: watermarks[name] for one in names if (name := one.full_name) in watermarks
+            said = {
+                one.partition: PartitionNumbers(one.partition.full_name, numbers.get).watermark
+                for one in backlog.partitions
             }
+            marks = {one: mark for one, mark in said.items() if mark >= 0}
             found = backlog_after(backlog, marks, version=version, read=read)
             self._scheduler.looked(topic, found)
 

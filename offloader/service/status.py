@@ -247,7 +247,7 @@ def _failed(failures: Mapping[str, LastError], topic: Topic) -> list[str]:
 
 
 def _expired_before(table: TopicTable) -> str | None:
-    at = table.expired_before
+    at = table.topic_numbers.expired_before
     return None if at is None else f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from offloader.model import StoppedError, back_off, listener
+from offloader.model import HOST_CLOCKS, Clocks, StoppedError, back_off, listener
 from reader.model import Topic
 
-__all__ = ["TopicWorker", "WorkResult"]
+__all__ = ["TopicWorker", "WorkPace", "WorkResult"]
 
 _WAKE_SECONDS = 0.5
 
@@ -41,16 +40,30 @@ class _Schedule:
     failures: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class WorkPace:
+    """How often a worker gives a topic a turn. All times are seconds.
+
+    interval: the time between two turns; 0: no turns at all.
+    files: the number of files, added by commits, that are a reason for a turn.
+    within: the time in which a new topic's first turn comes; None: the interval.
+    spread: the time between the first turns of many new topics, as far as the interval allows: a
+        commit's turn has not to wait for all of them.
+    pause: the time after a first failure; None: the interval.
+    """
+
+    interval: float
+    files: int
+    within: float | None = None
+    spread: float = 0.0
+    pause: float | None = None
+
+
 class TopicWorker(Generic[_Result]):
     """``work`` does one topic; ``ended`` is told the result and when the topic's next turn is
-    (seconds since the epoch, by ``clock``, for people). Both are called in the worker's thread,
-    ``name``. All pauses are counted by ``elapsed``, a monotonic clock.
+    (seconds since the epoch, for people). Both are called in the worker's thread, ``name``.
 
-    ``interval``: seconds; 0: no turns at all. ``within``: a new topic's first turn comes in that
-    time, s; None: in the interval. ``spread``: s; of many new topics the first turns come so far
-    apart, in the interval at most: a commit's turn has not to wait for all of them. ``pause``: s
-    after a first failure; None: the interval. ``files``: so many, added by commits, are reason for
-    a turn. ``wake_seconds``: how often a worker without work looks at the clock.
+    ``wake_seconds``: how often a worker without work looks at the clock.
     """
 
     def __init__(
@@ -59,25 +72,21 @@ class TopicWorker(Generic[_Result]):
         ended: Callable[[Topic, _Result | Exception, float], None],
         *,
         name: str,
-        interval: float,
-        files: int,
-        within: float | None = None,
-        spread: float = 0.0,
-        pause: float | None = None,
-        clock: Callable[[], float] = time.time,
-        elapsed: Callable[[], float] = time.monotonic,
+        pace: WorkPace,
+        clocks: Clocks = HOST_CLOCKS,
         jitter: Callable[[], float] = random.random,
         wake_seconds: float = _WAKE_SECONDS,
     ) -> None:
         self._work = work
         self._ended = listener(ended)
-        self._interval = interval
-        self._within = interval if within is None else min(within, interval)
-        self._spread = spread
-        self._pause = interval if pause is None else pause
-        self._files = files
-        self._clock = clock
-        self._elapsed = elapsed
+        self._interval = pace.interval
+        within = pace.interval if pace.within is None else pace.within
+        self._within = min(within, pace.interval)
+        self._spread = pace.spread
+        self._pause = pace.interval if pace.pause is None else pace.pause
+        self._files = pace.files
+        self._clock = clocks.seconds
+        self._elapsed = clocks.elapsed
         self._jitter = jitter
         self._wake_seconds = wake_seconds
         self._changed = threading.Condition()
@@ -91,13 +100,13 @@ class TopicWorker(Generic[_Result]):
             self._thread.start()
 
     def request_stop(self) -> None:
-        """``go_on`` raises from now on; does not wait for that."""
+        """``raise_if_stopped`` raises from now on; does not wait for that."""
         with self._changed:
             self._over = True
             self._changed.notify_all()
 
     def stop(self, patience: float | None = None) -> None:
-        """End, after the commit that is on its way; ``go_on`` raises from now on.
+        """End, after the commit that is on its way; ``raise_if_stopped`` raises from now on.
 
         ``patience``: seconds to wait for that; None: as long as it takes.
         """
@@ -105,7 +114,7 @@ class TopicWorker(Generic[_Result]):
         if self._thread.is_alive():
             self._thread.join(patience)
 
-    def go_on(self) -> None:
+    def raise_if_stopped(self) -> None:
         """Raises StoppedError where the worker is to end."""
         if self._over:
             raise StoppedError("the offloader stops")

@@ -34,7 +34,7 @@ from reader.pulsar import (
     SubscriptionRequests,
 )
 from reader.storage import Storage
-from reader.table import TopicTable
+from reader.table import PartitionNumbers, TopicTable
 from reader.table.log import read_commit
 
 __all__ = [
@@ -59,9 +59,7 @@ _CLAIMS = 10  # how often a hold is noted down that other clients are changing
 class TableProgress(Protocol):
     """What a table says of its partitions (``TopicTable``)."""
 
-    def watermark(self, partition: Partition) -> int: ...
-
-    def lookback(self, partition: Partition) -> Position | None: ...
+    def numbers(self, partition: Partition) -> PartitionNumbers: ...
 
 
 def take(
@@ -152,9 +150,9 @@ def moves(
     found = []
     for partition, listing in listed.items():
         held = listing.cursors.get(name)
-        watermark = table.watermark(partition)
-        lookback = table.lookback(partition)
-        target = next_needed(listing, watermark, lookback) if watermark >= 0 else None
+        numbers = table.numbers(partition)
+        watermark = numbers.watermark
+        target = next_needed(listing, watermark, numbers.lookback) if watermark >= 0 else None
         if held is not None and target is not None and _normal(listing, held) < target:
             found.append(Release(partition, held, target))
     return found
@@ -170,8 +168,11 @@ def strayed(
     found = []
     for partition, listing in listed.items():
         held = listing.cursors.get(name)
-        watermark = table.watermark(partition) if table else -1
-        needed = next_needed(listing, watermark, table.lookback(partition) if table else None)
+        watermark, lookback = -1, None
+        if table is not None:
+            numbers = table.numbers(partition)
+            watermark, lookback = numbers.watermark, numbers.lookback
+        needed = next_needed(listing, watermark, lookback)
         if held is not None and needed is not None and _normal(listing, held) > needed:
             found.append(Release(partition, held, needed))
     return found

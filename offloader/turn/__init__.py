@@ -12,7 +12,7 @@
 
 How a ledger is converted, a commit is made and a cursor is moved is in ``convert``, ``commit`` and
 ``subscription``. Imports ``commit``, ``convert``, ``subscription``, ``schedule.newest_backlog``,
-``schedule.policy``, ``parquet``, ``model``, ``config``, ``killpoint`` and ``reader``; never the
+``schedule.policy``, ``output``, ``parquet``, ``model``, ``config`` and ``reader``; never the
 scheduler, the service or the command line.
 """
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from offloader.commit import Addition, Advance, max_file_age_ms
+from offloader.commit import max_file_age_ms
 from offloader.config import OffloadConfig
 from offloader.convert import (
     ChunkSequences,
@@ -22,10 +22,10 @@ from offloader.convert import (
     lookback_of,
     plan_packs,
     unfinished_rows,
-    write_rows,
 )
 from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
-from offloader.model import Due, WrittenFile, settings_of, size_text
+from offloader.model import Due, settings_of, size_text
+from offloader.output import Addition, Advance, WrittenFile
 from offloader.parquet import statistics_columns
 from offloader.subscription import filled_above
 from offloader.turn.chunk_timeouts import ChunkTimeouts
@@ -242,7 +242,8 @@ class ConversionStep:
             files=[one.file for one in converted if one.file and one.partition == partition],
             source=self._config.source,
         )
-        file = write_rows(self._clients.storage, spec, partition, step.upto, rows)
+        writer = spec.writer(self._clients.storage)
+        file = writer.write(partition.index, step.upto, rows)
         last = max(map(begins_at, given_up.values()), default=None)
         return lookback, last, [file] if file else []
 
@@ -283,7 +284,7 @@ class ConversionStep:
 def _first(table: TopicTable | None, listing: PartitionLedgers) -> tuple[int, int] | None:
     """Return ``Advance.first`` if the table has no ledger of this managed ledger yet, else None."""
     partition = listing.partition
-    if table is not None and table.first(partition) is not None:
+    if table is not None and table.numbers(partition).first is not None:
         created_at = table.created_at(partition)
         if not created_at or created_at == listing.created_at:
             return None

@@ -56,4 +56,4 @@ class HeldTopic:
     def lookbacks(self) -> dict[Partition, Position | None]:
         """Where the first message of each begins that its watermark leaves incomplete, if any."""
         table = self.table
-        return {one: table.lookback(one) if table else None for one in self.listed}
+        return {one: table.numbers(one).lookback if table else None for one in self.listed}

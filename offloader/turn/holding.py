@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from offloader.commit import Replacement, replace_files
 from offloader.config import OffloadConfig
 from offloader.model import Release, settings_of
+from offloader.output import LakeCommitter, Replacement
 from offloader.subscription import hold
 from offloader.turn.known_versions import KnownVersions
 from offloader.turn.phase_timer import PhaseTimer
@@ -19,7 +19,7 @@ from reader.model import Partition, Topic
 from reader.plan import DataLoss, HistoryChecks, compaction_start, given_up, list_ledgers
 from reader.pulsar import AdminClient, PartitionLedgers
 from reader.storage import Storage
-from reader.table import FollowedTables, TopicTable, compaction_start_key
+from reader.table import FollowedTables, TopicTable
 
 __all__ = ["Holding"]
 
@@ -35,6 +35,7 @@ class Holding:
         admin: AdminClient,
         tables: FollowedTables,
         storage: Storage,
+        committer: LakeCommitter,
         config: OffloadConfig,
         *,
         clock_ms: Callable[[], int],
@@ -44,6 +45,7 @@ class Holding:
         self._admin = admin
         self._tables = tables
         self._storage = storage
+        self._committer = committer
         self._config = config
         self._name = config.subscription
         self._clock_ms = clock_ms
@@ -168,18 +170,19 @@ class Holding:
         """Commit from which ledger on Pulsar compacts each partition, if that is new.
 
         Return the table after that. It is done before the hold moves: what Pulsar deletes then, its
-        compaction may not have seen. Raises as ``replace_files``.
+        compaction may not have seen. Raises as ``LakeCommitter.replace``.
         """
-        starts = {}
+        starts: dict[Partition, int | None] = {}
         for partition, listing in listed.items():
             if table.created_at(partition) == listing.created_at:
                 start = compaction_start(table, listing)
-                if start != table.compaction_start(partition):
-                    starts[compaction_start_key(partition)] = -1 if start is None else start
+                if start != table.numbers(partition).compaction_start:
+                    starts[partition] = start
         if not starts:
             return table
         note = {"operation": "compaction-start"}
-        return replace_files(self._storage, table, Replacement({}, (), False, note, exact=starts))
+        change = Replacement({}, (), False, note, compaction_starts=starts)
+        return self._committer.replace(table, change)
 
     def release(
         self, topic: Topic, listed: Mapping[Partition, PartitionLedgers], newest: TopicTable

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 
+from offloader.config import OffloadConfig
 from offloader.model import Observation
 from offloader.schedule.newest_backlog import topic_backlog
 from offloader.schedule.policy import opened_at
@@ -20,11 +20,10 @@ def observation_of(
     *,
     version: int | None,
     read: float,
-    subscription: str,
+    settings: OffloadConfig,
     now_ms: int,
     release_in: float,
     give_up_in: float | None,
-    rollover_after: timedelta | None,
 ) -> Observation:
     """What is known of the topic at the end of a turn, which left it at ``watermarks``.
 
@@ -39,7 +38,7 @@ def observation_of(
         asked=held.began,
         read=read,
         version=version,
-        subscription=subscription,
+        subscription=settings.subscription,
     )
     ahead = [
         (one.listed_at - held.began_ms) / 1000
@@ -48,8 +47,9 @@ def observation_of(
     ]
     opened = [at for one in held.listed.values() if (at := opened_at(one)) is not None]
     rollover_at = None
-    if opened and rollover_after:
-        rollover_at = min(opened) / 1000 + rollover_after.total_seconds() - max(ahead, default=0.0)
+    if opened and settings.rollover_after:
+        age = settings.rollover_after.total_seconds()
+        rollover_at = min(opened) / 1000 + age - max(ahead, default=0.0)
     return Observation(
         at=held.began_ms / 1000,
         backlog=backlog,

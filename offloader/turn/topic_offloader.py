@@ -8,19 +8,17 @@ other plans again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
-from offloader import killpoint
-from offloader.commit import Addition, Advance, ExternalCommits
-from offloader.commit.append import append
+from offloader.commit import DeltaCommitter, ExternalCommits
 from offloader.config import OffloadConfig
-from offloader.convert import ConversionJobs, SlowError, convert
+from offloader.convert import ConversionJobs, SlowError
 from offloader.model import (
     COMMIT_BYTES,
+    HOST_CLOCKS,
     SLOW_COMMIT_BYTES,
+    Clocks,
     Committed,
     Due,
     Observation,
@@ -33,6 +31,7 @@ from offloader.model import (
     listener,
     settings_of,
 )
+from offloader.output import Addition, Advance, LakeCommitter
 from offloader.schedule.policy import due, opened_at, overdue, within, within_few
 from offloader.subscription import GapTracker, RetentionChecks, TopicKinds
 from offloader.turn.chunk_timeouts import ChunkTimeouts
@@ -59,65 +58,52 @@ _PLANS = 5  # how often a turn plans again after another offloader's commit
 class TopicOffloader:
     """Gives turns to topics; several at once, each to another topic.
 
-    ``context`` starts Spark when it is first needed. ``sleep`` and the clocks are the outside
-    world's (``clock_ms``: ms since the epoch; ``monotonic``: seconds); ``say`` is told, for
-    operators, what is begun and what came in between; ``took``, how long each phase of a turn was
-    (``PHASES``), in seconds; ``reached``, what a process may die of (``offloader/killpoint.py``).
-    ``named``: topics that were asked for by name, not by a pattern.
-    ``linger``: how long a small Spark job waits for those of other turns, in seconds. ``jobs`` run
-    the conversions, if not Spark.
+    ``jobs`` run the conversions (``convert.spark_jobs``). ``say`` is told, for operators, what is
+    begun and what came in between; ``took``, how long each phase of a turn was (``PHASES``), in
+    seconds. ``named``: topics that were asked for by name, not by a pattern.
     """
 
     def __init__(
         self,
         clients: Clients,
         config: OffloadConfig,
-        context: Callable[[], SparkContext],
+        jobs: ConversionJobs[SparkContext],
         *,
-        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        clocks: Clocks = HOST_CLOCKS,
         say: Callable[[str], None] = lambda text: None,
         took: Callable[[str, float], None] = lambda phase, seconds: None,
-        reached: Callable[[killpoint.Step], None] = killpoint.reached,
         named: Collection[Topic] = (),
-        linger: float = 0.0,
-        jobs: ConversionJobs[SparkContext] | None = None,
     ) -> None:
         admin = clients.admin
         say, took = listener(say), listener(took)
         self._config = config
         self._lost_ledgers = clients.settings.pulsar.lost_ledgers
-        self._storage = clients.storage
         self._tables = FollowedTables(clients.storage)
         self._admin = admin
-        self._clock_ms = clock_ms
-        self._sleep = sleep
+        self._committer: LakeCommitter = DeltaCommitter(
+            clients.storage, newest=self._tables.newest, clocks=clocks
+        )
+        self._clock_ms = clocks.ms
         self._say = say
-        self._reached = reached
-        self._timer = PhaseTimer(took, monotonic)
-        self._checks = RetentionChecks(admin, config, elapsed=monotonic, say=say)
-        self._kinds = TopicKinds(admin, named, monotonic=monotonic, log=say)
+        self._timer = PhaseTimer(took, clocks.elapsed)
+        self._checks = RetentionChecks(admin, config, elapsed=clocks.elapsed, say=say)
+        self._kinds = TopicKinds(admin, named, monotonic=clocks.elapsed, log=say)
         self._holding = Holding(
             admin,
             self._tables,
-            self._storage,
+            clients.storage,
+            self._committer,
             config,
-            clock_ms=clock_ms,
+            clock_ms=clocks.ms,
             say=say,
             timer=self._timer,
         )
         self._tracker = GapTracker()
-        self._external = ExternalCommits(self._storage)
+        self._external = ExternalCommits(clients.storage)
         self._timeouts = ChunkTimeouts(clients, config.source)
-        self.jobs = jobs or ConversionJobs(
-            context,
-            partial(convert, reached=reached),
-            linger=linger,
-            cores=lambda spark: spark.defaultParallelism,
-        )
+        self.jobs = jobs
         self._conversion = ConversionStep(
-            clients, config, self.jobs, self._timeouts, say=say, timer=self._timer
+            clients, config, jobs, self._timeouts, say=say, timer=self._timer
         )
 
     # -- what a topic can be given -------------------------------------------------------------
@@ -235,15 +221,7 @@ class TopicOffloader:
             return Turn(topic, None, released, held.recovering, seen, slow)
         # 4. The commit, on top of the very table that was planned on.
         with self._timer.phase("commit"):
-            after = append(
-                self._storage,
-                held.table,
-                addition,
-                newest=partial(self._tables.newest, topic),
-                sleep=self._sleep,
-                clock_ms=self._clock_ms,
-            )
-        self._reached("committed")
+            after = self._committer.commit(held.table, addition)
         # 5. Only now may the hold move: at once without a grace, by a log that is read afresh.
         grace = self._settings(topic).grace.total_seconds()
         self._note_recorded(after, addition)
@@ -304,7 +282,7 @@ class TopicOffloader:
             self._say(str(loss))
         notes = (*unsafe, *map(str, lost), *map(str, declared))
         notes += self._kinds.notes(topic, listed)
-        if table is not None and table.has_data_loss:
+        if table is not None and table.topic_numbers.data_loss is not None:
             notes += ("messages were lost before they were offloaded: status has the ledgers",)
         listed = self._holding.restore(listed, table)
         return HeldTopic(topic, began_ms, began, read, listed, table, tuple(lost), notes)
@@ -373,11 +351,10 @@ class TopicOffloader:
             held.watermarks() | {one.partition: one.upto for one in advances},
             version=table.version if table else None,
             read=read,
-            subscription=self._settings(held.topic).subscription,
+            settings=self._settings(held.topic),
             now_ms=self._clock_ms(),
             release_in=release_in,
             give_up_in=self._give_up_in(held, advances),
-            rollover_after=self._settings(held.topic).rollover_after,
         )
 
     def _give_up_in(self, held: HeldTopic, committed: Sequence[Advance]) -> float | None:

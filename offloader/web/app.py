@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 from urllib.parse import unquote
@@ -33,7 +34,7 @@ from offloader.web.topic_detail import TopicDetail
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Topic
 
-__all__ = ["App"]
+__all__ = ["App", "ServedProcess"]
 
 _KEEP_SECONDS = 4.0
 _KEEP_STORAGE_SECONDS = 15.0
@@ -53,12 +54,26 @@ _STATUS = {ConfigurationError: 400, NotFoundError: 404, UnavailableError: 503}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class App:
-    """The routes and what they need.
+@dataclass(frozen=True, slots=True)
+class ServedProcess:
+    """What the routes ask the process that serves them.
 
-    ``check_storage`` raises what the storage fails with. ``said`` gets internal errors, for the
-    log. ``interval``: of rounds, s. ``elapsed``: seconds of a monotonic clock, the scheduler's.
+    check_storage: raises what the storage fails with.
+    stopping: returns whether the process is to end.
+    log: gets internal errors.
+    interval: seconds between rounds.
+    elapsed: seconds of a monotonic clock, the scheduler's.
     """
+
+    check_storage: Callable[[], None]
+    stopping: Callable[[], bool]
+    log: Callable[[str], None]
+    interval: float
+    elapsed: Callable[[], float] = time.monotonic
+
+
+class App:
+    """The routes and what they need."""
 
     def __init__(
         self,
@@ -67,25 +82,17 @@ class App:
         monitor: Monitor,
         overview: Overview,
         detail: TopicDetail,
-        *,
-        check_storage: Callable[[], None],
-        stopping: Callable[[], bool],
-        said: Callable[[str], None],
-        interval: float,
-        elapsed: Callable[[], float] = time.monotonic,
+        process: ServedProcess,
     ) -> None:
         self._config = config
         self._scheduler = scheduler
         self._monitor = monitor
         self._overview = overview
         self._detail = detail
-        self._check_storage = check_storage
-        self._stopping = stopping
-        self._said = said
-        self._interval = interval
-        self._elapsed = elapsed
-        self._queries = QueryCache(elapsed)
-        self._storage_queries = QueryCache(elapsed)  # slow topics are not the storage's fault
+        self._process = process
+        self._queries = QueryCache(process.elapsed)
+        # Of its own, because slow topics are not the storage's fault.
+        self._storage_queries = QueryCache(process.elapsed)
         self._requests = OffloadRequests(scheduler.request, monitor.clock)
 
     def asgi(self) -> Security:
@@ -136,15 +143,15 @@ class App:
         return Response(encode(self._monitor.metrics.registry), headers={"content-type": kind})
 
     async def _healthz(self, request: Request) -> Response:
-        age = self._elapsed() - self._scheduler.turned_at
-        return _health(not_alive(age, stopping=self._stopping()))
+        age = self._process.elapsed() - self._scheduler.turned_at
+        return _health(not_alive(age, stopping=self._process.stopping()))
 
     async def _readyz(self, request: Request) -> Response:
         storage: str | None = None
         try:
             await self._storage_queries.get(
                 "storage",
-                self._check_storage,
+                self._process.check_storage,
                 keep=_KEEP_STORAGE_SECONDS,
                 timeout=_STORAGE_TIMEOUT,
             )
@@ -152,11 +159,11 @@ class App:
             storage = str(error)
         return _health(
             not_ready(
-                self._elapsed(),
+                self._process.elapsed(),
                 self._monitor.round,
-                self._interval,
+                self._process.interval,
                 storage,
-                stopping=self._stopping(),
+                stopping=self._process.stopping(),
             )
         )
 
@@ -246,7 +253,7 @@ class App:
     # -- errors --------------------------------------------------------------------------------
 
     async def _internal_error(self, request: Request, error: Exception) -> Response:
-        self._said(
+        self._process.log(
             f"error: internal error in HTTP {request.method} {request.url.path}: "
             f"{type(error).__name__}: {error}"
         )

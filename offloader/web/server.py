@@ -21,7 +21,7 @@ from offloader.config import HttpConfig, OffloadConfig
 from offloader.schedule import Scheduler
 from offloader.service import LastErrors
 from offloader.service.monitor import Monitor
-from offloader.web.app import App
+from offloader.web.app import App, ServedProcess
 from offloader.web.connections import (
     ACCEPTED_AT_ONCE,
     LimitedServer,
@@ -130,11 +130,13 @@ class StatusServer(Closing):
             TopicDetail(
                 clients, offload.subscription, last_errors.failures, daemon.scheduler.looked
             ),
-            check_storage=lambda: check_storage(storage),
-            stopping=stopping,
-            said=said,
-            interval=offload.interval.total_seconds(),
-            elapsed=daemon.elapsed,
+            ServedProcess(
+                check_storage=lambda: check_storage(storage),
+                stopping=stopping,
+                log=said,
+                interval=offload.interval.total_seconds(),
+                elapsed=daemon.elapsed,
+            ),
         ).asgi()
         host, port = listening.getsockname()[:2]
         self.url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

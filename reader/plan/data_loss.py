@@ -92,9 +92,9 @@ def _new_loss(table: TopicTable, listing: PartitionLedgers) -> DataLoss | None:
         return DataLoss(partition, UNKNOWN_LEDGER, listing.ledgers[0].ledger_id) if late else None
     if created_at != listing.created_at:
         return None
-    if (expected := table.expected(partition)) is not None:
+    if (expected := table.numbers(partition).expected) is not None:
         return loss_at(listing, expected)
-    was_open = table.open_ledger(partition)
+    was_open = table.numbers(partition).open_ledger
     if was_open is None or _added_since(table, listing) <= _above(table, listing):
         return None
     return loss_at(listing, was_open)
@@ -114,7 +114,7 @@ def _is_newer(table: TopicTable, listing: PartitionLedgers) -> bool:
 
 def _added_since(table: TopicTable, listing: PartitionLedgers) -> int:
     """Entries added since the commit that saw none above the watermark: so many, or more."""
-    before = table.added(listing.partition)
+    before = table.numbers(listing.partition).added
     if before is None:
         return 0
     return listing.added if listing.added < before else listing.added - before
@@ -160,7 +160,7 @@ def declared_losses(
 
 def recorded_losses(table: TopicTable) -> list[DataLoss]:
     """The losses that commits stepped over, as far as the log still has these."""
-    if not table.has_data_loss:
+    if table.topic_numbers.data_loss is None:
         return []
     found = []
     ledgers = table.ledgers()
@@ -175,7 +175,7 @@ def recorded_losses(table: TopicTable) -> list[DataLoss]:
 
 def _recorded(table: TopicTable) -> list[str]:
     """A line for each; one where log clean-up has removed them all."""
-    if not table.has_data_loss:
+    if table.topic_numbers.data_loss is None:
         return []
     forgotten = f"{table.topic}: messages were lost before they were offloaded, long ago"
     return [str(one) for one in recorded_losses(table)] or [forgotten]

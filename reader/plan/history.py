@@ -54,7 +54,7 @@ def first_of_life(table: TopicTable, listing: PartitionLedgers) -> int | None:
     Return None if the table has no ledger of it: the partition was made again since, or is new.
     """
     return (
-        table.first(listing.partition)
+        table.numbers(listing.partition).first
         if table.is_filled_from(listing.partition, listing.created_at)
         else None
     )
@@ -68,7 +68,7 @@ def last_of_earlier_lives(table: TopicTable | None, listing: PartitionLedgers) -
     if table is None:
         return -1
     if table.is_filled_from(listing.partition, listing.created_at):
-        return table.earlier(listing.partition)
+        return table.numbers(listing.partition).earlier
     return table.watermark(listing.partition)
 
 
@@ -81,8 +81,8 @@ def last_closed(
     Of ledgers that are listed, and of those that ``table`` knows of.
     """
     known = []
-    if table and (at := table.closed_at(listing.partition)) is not None:
-        known.append((at, table.closed_ledger(listing.partition)))
+    if table and (at := table.numbers(listing.partition).closed_at) is not None:
+        known.append((at, table.numbers(listing.partition).closed_ledger))
     for one in _below(listing, upto):
         if (at := listing.closed_at(one)) is None:
             break  # told later, it may be greater than all that is known
@@ -115,7 +115,8 @@ def _another_history(table: TopicTable, partition: Partition, found: str) -> Con
 
 def _contradiction(table: TopicTable, listing: PartitionLedgers) -> str | None:
     """What cannot be in one history (1 and 2 above); None: nothing."""
-    partition, watermark = listing.partition, table.watermark(listing.partition)
+    partition, numbers = listing.partition, table.numbers(listing.partition)
+    watermark = numbers.watermark
     below = _below(listing, watermark)
     if not below:
         return None
@@ -128,10 +129,10 @@ def _contradiction(table: TopicTable, listing: PartitionLedgers) -> str | None:
     if len(below) == len(listing.ledgers) and not listing.terminated and not below[-1].closed:
         return f"it ends with ledger {below[-1].ledger_id}, but its watermark is {watermark}"
     times = {one.ledger_id: at for one in below if (at := listing.closed_at(one)) is not None}
-    closed_at = table.closed_at(partition) if times else None
+    closed_at = numbers.closed_at if times else None
     for ledger, at in times.items():
         # An older version of this program leaves the number behind the watermark.
-        if closed_at is not None and at > closed_at and ledger <= table.closed_ledger(partition):
+        if closed_at is not None and at > closed_at and ledger <= numbers.closed_ledger:
             return (
                 f"ledger {ledger} lies below its watermark {watermark}, but was closed at {at} "
                 f"(ms), after all that was offloaded ({closed_at})"

@@ -142,10 +142,10 @@ def _expired_before(
 
     ``oldest``: the least publish time that is known of it, µs.
     """
-    before = table.expired_before
+    before = table.topic_numbers.expired_before
     if before is None or oldest is None or oldest >= before * 1000:
         return None
-    expired = table.expired(Partition(table.topic, partition))
+    expired = table.numbers(Partition(table.topic, partition)).expired_upto.ledger
     return before if ledger <= expired else None
 
 

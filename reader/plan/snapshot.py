@@ -231,8 +231,9 @@ def snapshot_of(
     for partition, listing in listed.items():
         watermark, lookback, closed_at = -1, None, None
         if table is not None:
-            watermark, lookback = table.watermark(partition), table.lookback(partition)
-            closed_at = table.closed_at(partition)
+            numbers = table.numbers(partition)
+            watermark, lookback = numbers.watermark, numbers.lookback
+            closed_at = numbers.closed_at
         segments += partition_segments(
             settings, listing, watermark, lookback, closed_at=closed_at, forced=forced
         )
@@ -293,7 +294,7 @@ def _ciphertext(encryption: EncryptionConfig, table: TopicTable | None) -> Ciphe
     if not encryption.configured:
         return None
     check_keys(encryption)
-    if table is None or not table.has_ciphertext:
+    if table is None or table.topic_numbers.ciphertext is None:
         return None
     return Ciphertext(table.version, tuple(table.partitions()))
 

@@ -65,7 +65,7 @@ def read_behind(
     if table is not None:
         recorded = (one for one in recorded_losses(table) if one.partition == partition)
         losses += [*new_losses(table, listed), *recorded]
-        upto = table.data_loss_upto(partition)  # the log forgets losses, and not this
+        upto = table.numbers(partition).data_loss  # the log forgets losses, and not this
         incomplete = incomplete or (upto is not None and upto > position.ledger)
     incomplete = incomplete or any(_is_behind(one, position) for one in losses)
     snapshot = snapshot_of(settings, partition.topic, listed, (), table)

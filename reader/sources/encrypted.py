@@ -96,7 +96,7 @@ def _given_up(
 ) -> list[Chunk]:
     """Of each message that is not complete, that nobody waits for, and that begins at ``upto`` or
     before, the last chunk that is no row of its own."""
-    waited_for = table.lookback(partition)
+    waited_for = table.numbers(partition).lookback
     given_up = [
         opened_part(chunks)
         for chunks in lookback.incomplete().values()

@@ -89,7 +89,7 @@ class MovedLedger(RowSource):
         # Given up since: where a ledger was to be read from Pulsar, its chunks were no row yet.
         if given_up:
             where &= is_not_kind(RowKind.INCOMPLETE)
-        decryption = self._decryption if table.has_ciphertext else None
+        decryption = self._decryption if table.topic_numbers.ciphertext is not None else None
         low, high = self._rows.publish_range
         if low is not None:
             where &= pc.field("__publishTime") >= pa.scalar(low, TIMESTAMP)
@@ -150,7 +150,7 @@ def _check_rows(table: TopicTable, split: Split, found: int, expected: int | Non
             f"{split.partition}",
             hint=hint,
         )
-    if expected is None and split.ledger_id <= table.expired(split.partition):
+    if expected is None and split.ledger_id <= table.numbers(split.partition).expired_upto.ledger:
         raise NotFoundError(
             f"rows of ledger {split.ledger_id} of {split.partition} may have expired", hint=hint
         )

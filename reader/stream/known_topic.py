@@ -133,7 +133,7 @@ class KnownTopic:
             if created and listed and listed != created:
                 gone_before = 0
             created = listed or created
-        given_up = table.given_up(partition) if table is not None else None
+        given_up = table.numbers(partition).given_up if table is not None else None
         gone = expired(table, partition)
         if at >= gone[0] and known is not None:
             gone = known.expired  # as before: what expires is what was read

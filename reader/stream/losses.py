@@ -167,15 +167,15 @@ def missing(listing: PartitionLedgers, table: TopicTable | None) -> int:
     """Return how many entries of a partition, at least, are neither in Pulsar nor in the table,
     before all that is."""
     if table is not None and first_of_life(table, listing) is not None:
-        return table.missing(listing.partition)
+        return table.numbers(listing.partition).missing
     return listing.missing
 
 
 def expired(table: TopicTable | None, partition: Partition) -> tuple[Position, int]:
     """Return ``PartitionOffset.expired`` of now: any row that expires later changes it."""
-    if table is None or (upto := table.expired_upto(partition)) == BEFORE_ALL:
+    if table is None or (upto := table.numbers(partition).expired_upto) == BEFORE_ALL:
         return BEFORE_ALL, 0
-    return upto, table.partition_expired_before(partition)
+    return upto, table.numbers(partition).expired_before
 
 
 def _has(table: TopicTable, partition: Partition, ledger: int) -> bool:
@@ -199,7 +199,7 @@ def _expired(table: TopicTable, partition: Partition, since: PartitionOffset) ->
             f"{partition}: rows up to {found[0]} have expired, and only those up to {since.at} "
             "were read"
         )
-    late = table.expired_given_up(partition)
+    late = table.numbers(partition).expired_given_up
     if since.given_up < min(since.at, late):
         yield (
             f"{partition}: rows of chunked messages that were given up have expired, of messages "
@@ -209,12 +209,12 @@ def _expired(table: TopicTable, partition: Partition, since: PartitionOffset) ->
 
 def _forgotten(table: TopicTable, partition: Partition, since: Position) -> Iterator[str]:
     """The last loss of a partition, where the log has forgotten some that lie behind ``since``."""
-    upto = table.data_loss_upto(partition)
+    upto = table.numbers(partition).data_loss
     if upto is None or since.ledger >= upto:
         return
     logged = [one.ledger for one in table.ledgers() if one.partition == partition.index]
     # A loss of which nobody knows the first ledger has -1.
-    begin = max(since.ledger, table.first(partition) or 0)
+    begin = max(since.ledger, table.numbers(partition).first or 0)
     if min((one for one in logged if one >= 0), default=upto) > begin:
         yield (
             f"{partition}: messages were lost before they were offloaded, long ago, in ledgers up "

@@ -187,7 +187,7 @@ class TopicBatch:
         later = {
             one: to
             for one, to in sorted(self.end.items())
-            if table is not None and (table.given_up(one) or to.given_up) > to.given_up
+            if table is not None and (table.numbers(one).given_up or to.given_up) > to.given_up
         }
         if not later:
             return None

@@ -13,9 +13,9 @@ creation time.
     external_features  what an external writer may have changed about how files are read
     file_paths         files lie below the table's directory, whatever its log says
     log                single commits, and the log from the newest one back
+    log_numbers        the numbers that the log keeps of a topic and of each partition
     offloaded_ledgers  what a commit says of the ledgers that it added
     reading_errors     what can go wrong while log and files are read
-    txn                names of the numbers that the log keeps
     properties         names of the table's properties
     remembered_schemas  schema versions as the text of a property
 
@@ -36,6 +36,7 @@ from reader.table.log import (
     read_file_changes,
     records_upto,
 )
+from reader.table.log_numbers import PartitionNumbers, TopicNumbers
 from reader.table.offloaded_ledgers import (
     LEDGERS_KEY,
     OffloadedLedger,
@@ -46,24 +47,6 @@ from reader.table.properties import CLUSTER_KEY, CREATED_KEY, PARTITIONS_KEY, SC
 from reader.table.reading_errors import file_errors
 from reader.table.remembered_schemas import decode_schemas, encode_schemas
 from reader.table.topic_table import TopicTable
-from reader.table.txn import (
-    added_key,
-    ciphertext_key,
-    closed_keys,
-    compaction_start_key,
-    data_loss_key,
-    earlier_key,
-    expected_key,
-    expired_before_key,
-    expired_from_key,
-    expired_given_up_keys,
-    expired_keys,
-    first_keys,
-    given_up_keys,
-    last_entry_key,
-    lookback_keys,
-    open_key,
-)
 
 __all__ = [
     "CLUSTER_KEY",
@@ -77,30 +60,16 @@ __all__ = [
     "FollowedTables",
     "LoggedCommit",
     "OffloadedLedger",
+    "PartitionNumbers",
+    "TopicNumbers",
     "TopicTable",
-    "added_key",
-    "ciphertext_key",
-    "closed_keys",
-    "compaction_start_key",
-    "data_loss_key",
     "decode_ledgers",
     "decode_schemas",
-    "earlier_key",
     "encode_ledgers",
     "encode_schemas",
-    "expected_key",
-    "expired_before_key",
-    "expired_from_key",
-    "expired_given_up_keys",
-    "expired_keys",
     "file_errors",
-    "first_keys",
     "foreign_features",
-    "given_up_keys",
     "is_inside",
-    "last_entry_key",
-    "lookback_keys",
-    "open_key",
     "read_file_changes",
     "records_upto",
     "require_readable",

@@ -20,7 +20,7 @@ from reader.errors import (
     CorruptError,
     NotFoundError,
 )
-from reader.model import BEFORE_ALL, Partition, Position, SchemaInfo, Topic
+from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.storage import Storage
 from reader.table.definition import TableDefinition
@@ -31,28 +31,11 @@ from reader.table.log import (
     read_commit,
     recorded_ledgers,
 )
+from reader.table.log_numbers import PartitionNumbers, TopicNumbers
 from reader.table.offloaded_ledgers import OffloadedLedger
 from reader.table.properties import CREATED_KEY, SCHEMAS_KEY
 from reader.table.reading_errors import storage_error
 from reader.table.remembered_schemas import decode_schemas
-from reader.table.txn import (
-    added_key,
-    ciphertext_key,
-    closed_keys,
-    compaction_start_key,
-    data_loss_key,
-    earlier_key,
-    expected_key,
-    expired_before_key,
-    expired_from_key,
-    expired_given_up_keys,
-    expired_keys,
-    first_keys,
-    given_up_keys,
-    last_entry_key,
-    lookback_keys,
-    open_key,
-)
 
 __all__ = ["BATCH_ROWS", "TopicTable"]
 
@@ -186,148 +169,35 @@ class TopicTable:
         """Columns that are in no file: none, in a table of ours."""
         return self._definition.partition_columns
 
+    def numbers(self, partition: Partition) -> PartitionNumbers:
+        """Return the numbers that the log keeps of a partition."""
+        return PartitionNumbers(partition.full_name, self._txn)
+
+    @property
+    def topic_numbers(self) -> TopicNumbers:
+        """The numbers that the log keeps of the topic."""
+        return TopicNumbers(self.topic.full_name, self._txn)
+
     def watermark(self, partition: Partition) -> int:
-        """The last ledger id of the partition that is wholly in the table; -1 for none."""
-        found = self._txn(partition.full_name)
-        return -1 if found is None else found
+        """Return the last ledger id of the partition that is wholly in the table; -1 for none."""
+        return self.numbers(partition).watermark
 
     def end(self, partition: Partition) -> Position | None:
         """The last entry of the watermark's ledger, with entry -1 if the ledger has none.
 
         Return None if the partition has no watermark. The log never forgets it.
         """
-        watermark = self.watermark(partition)
+        numbers = self.numbers(partition)
+        watermark = numbers.watermark
         if watermark < 0:
             return None
-        entry = self._txn(last_entry_key(partition))
-        if entry is None:
+        entries = numbers.entries
+        if entries is None:
             raise CorruptError(
                 f"the table at {self.uri} has the watermark {watermark} of {partition}, but not "
                 "the last entry of that ledger"
             )
-        return Position(watermark, entry)
-
-    def first(self, partition: Partition) -> int | None:
-        """The first ledger that the table has of the managed ledger of ``created_at``.
-
-        Ledgers that Pulsar had deleted before are in no table. None: the table has no ledger of it.
-        The log never forgets it.
-        """
-        found = self._txn(first_keys(partition)[0])
-        return None if found is None or found < 0 else found
-
-    def earlier(self, partition: Partition) -> int:
-        """The last ledger that the table has of managed ledgers before that of ``created_at``.
-
-        -1: the partition was never deleted and made again. The log never forgets it.
-        """
-        found = self._txn(earlier_key(partition))
-        return -1 if found is None else found
-
-    def missing(self, partition: Partition) -> int:
-        """How many entries, at least, had been deleted before ``first`` was added.
-
-        Of those that were written since the broker had loaded the topic.
-        """
-        return self._txn(first_keys(partition)[1]) or 0
-
-    def lookback(self, partition: Partition) -> Position | None:
-        """Where the first chunked message begins that the watermark leaves incomplete, if any."""
-        at = self._position(lookback_keys(partition))
-        return at if at is not None and at.ledger <= self.watermark(partition) else None
-
-    def given_up(self, partition: Partition) -> Position | None:
-        """Where the last chunked message begins that was given up, if any was.
-
-        They are given up in the order of their beginnings, so all rows of such messages up to
-        there are in the table.
-        """
-        return self._position(given_up_keys(partition))
-
-    def expected(self, partition: Partition) -> int | None:
-        """The first ledger above the watermark that had entries at its commit, if any had."""
-        return self._above(partition, expected_key(partition))
-
-    def open_ledger(self, partition: Partition) -> int | None:
-        """The open ledger at its commit, where no ledger above the watermark had entries then."""
-        return self._above(partition, open_key(partition))
-
-    def added(self, partition: Partition) -> int | None:
-        """What the broker counted with ``open_ledger``: ``PartitionLedgers.added``."""
-        return self._txn(added_key(partition))
-
-    def _above(self, partition: Partition, key: str) -> int | None:
-        found = self._txn(key)
-        return None if found is None or found <= self.watermark(partition) else found
-
-    def closed_at(self, partition: Partition) -> int | None:
-        """When the last of the ledgers up to ``closed_ledger`` was closed, by the brokers' clocks.
-
-        Ms since the epoch; None: no commit said so. Their clocks differ, so it is the greatest
-        close time, and need not be the watermark's.
-        """
-        return self._txn(closed_keys(partition)[0])
-
-    def closed_ledger(self, partition: Partition) -> int:
-        """The last ledger that ``closed_at`` covers; -1: no commit said so."""
-        found = self._txn(closed_keys(partition)[1])
-        return -1 if found is None else found
-
-    def expired(self, partition: Partition) -> int:
-        """The last ledger id of which rows may have expired; -1: of none.
-
-        Those of lower ledgers may have as well: publish times are producers' clocks.
-        """
-        return self.expired_upto(partition).ledger
-
-    def expired_upto(self, partition: Partition) -> Position:
-        """The last position of which a row may have expired; -1:-1: of none."""
-        return self._position(expired_keys(partition)) or BEFORE_ALL
-
-    def expired_given_up(self, partition: Partition) -> Position:
-        """Return where the last given-up message begins whose row may have expired, or -1:-1."""
-        return self._position(expired_given_up_keys(partition)) or BEFORE_ALL
-
-    def expired_from(self, partition: Partition) -> int | None:
-        """The lowest ledger id of which rows may have expired; None: of none."""
-        return self._txn(expired_from_key(partition))
-
-    def compaction_start(self, partition: Partition) -> int | None:
-        """A ledger from which on Pulsar's compaction sees all messages of the partition.
-
-        Of the managed ledger of ``created_at``. None: Pulsar did not compact it.
-        """
-        found = self._txn(compaction_start_key(partition))
-        return None if found is None or found < 0 else found
-
-    @property
-    def expired_before(self) -> int | None:
-        """Rows published before this have expired, except for a while (ms since the epoch)."""
-        return self._txn(expired_before_key(self.topic))
-
-    def partition_expired_before(self, partition: Partition) -> int:
-        """``expired_before`` of the last commit in which a row of the partition expired; 0: none.
-
-        Each such commit has a greater one.
-        """
-        return self._txn(expired_before_key(partition)) or 0
-
-    @property
-    def has_data_loss(self) -> bool:
-        """Whether a commit stepped over ledgers that were deleted before."""
-        return self._txn(data_loss_key(self.topic)) is not None
-
-    def data_loss_upto(self, partition: Partition) -> int | None:
-        """The ledger that follows the partition's last loss, or was declared lost; None: no loss.
-
-        The log never forgets it, though it forgets the loss itself.
-        """
-        return self._txn(data_loss_key(partition))
-
-    @property
-    def has_ciphertext(self) -> bool:
-        """Whether some rows are encrypted entries, which a query with keys decrypts."""
-        return self._txn(ciphertext_key(self.topic)) is not None
+        return Position(watermark, entries - 1)
 
     def partitions(self) -> list[Partition]:
         """Return the partitions that have rows here. A row without ``__partition`` has none: it is
@@ -385,10 +255,6 @@ class TopicTable:
         Read as they are asked for. Raises UnavailableError.
         """
         return newest_first(partial(read_commit, self._storage, self.topic), self.version)
-
-    def _position(self, keys: tuple[str, str]) -> Position | None:
-        ledger, entry = (self._txn(one) for one in keys)
-        return None if ledger is None or entry is None else Position(ledger, entry)
 
     def _txn(self, key: str) -> int | None:
         # One version has one answer, and delta-rs reads the log for each.

@@ -51,7 +51,8 @@ def note_commit(
         ml.expected = above[0] if above else None
         ml.watermark = upto
     if f"{ml.name}#lookback-ledger" in said:
-        ml.lookback = said[f"{ml.name}#lookback-ledger"], said[f"{ml.name}#lookback-entry"]
+        at = said[f"{ml.name}#lookback-ledger"], said[f"{ml.name}#lookback-entry"]
+        ml.lookback = at if at[0] >= 0 else None
     return _give_up(ml)
 
 
@@ -68,7 +69,7 @@ def _give_up(ml: ManagedLedger) -> set[bytes]:
     """What begins before the position that is waited for, and is incomplete, was given up."""
     if ml.watermark is None or ml.restored:
         return set()
-    waited = ml.lookback if ml.lookback and ml.lookback[0] <= ml.watermark else None
+    waited = ml.lookback
     found = set()
     for uuid, (first, last) in incomplete_upto(ml, ml.watermark).items():
         if uuid not in ml.broken and (waited is None or first < waited):

@@ -16,7 +16,7 @@ from testbed.oracle import Json, Oracle
 from tests.contract.java import java_rows, metadata_of, raw_value, without_order
 from tests.contract.rows import Key, Row, keyed, plain, query_rows, rows_of
 from tests.contract.stream.following import Follower
-from tests.support.conversions import InThreadJobs, no_spark
+from tests.support.conversions import InThreadJobs
 
 HOT = ("bookkeeper", "query", "stream", "broker")
 """Tiers; "query" forces none, nor does "stream": in small batches."""
@@ -65,7 +65,7 @@ def offload_in_thread(config: Config, topic: str) -> None:
     """Every sealed ledger of the topic, without Spark."""
     with AdminClient(config.pulsar) as admin, Clients(config, admin=admin) as clients:
         jobs = InThreadJobs(clients)
-        offloader = TopicOffloader(clients, config.offload, no_spark, jobs=jobs)
+        offloader = TopicOffloader(clients, config.offload, jobs)
         while offloader.turn(Topic.parse(topic), now=True).more:
             pass
 

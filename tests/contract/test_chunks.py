@@ -45,10 +45,10 @@ def test_giving_up_a_message(contract: Contract, topic_name: str, source: str) -
     _, first_ledger, first_entry, _ = message.send(0)
     other.send(0)
     end = message.send(1)
-    assert offload(1).lookback(Partition(topic, -1)) == Position(first_ledger, first_entry)
+    assert offload(1).numbers(Partition(topic, -1)).lookback == Position(first_ledger, first_entry)
     assert rows_of(settings, topic_name, "parquet") == {}
     whole = other.send(1)
-    assert offload(0).lookback(Partition(topic, -1)) is None
+    assert offload(0).numbers(Partition(topic, -1)).lookback is None
     rows = rows_of(settings, topic_name, "parquet")
     assert sorted(rows) == sorted([end, whole])
     assert rows[whole]["value"] == other.body
@@ -103,7 +103,7 @@ def test_offload_boundary_inside_a_message(contract: Contract, namespace: str, s
     assert len(java) == 3
     table = TopicTable.open(open_storage(config.storage), parsed)
     assert table is not None
-    assert table.lookback(partition) == begin
+    assert table.numbers(partition).lookback == begin
     assert held() < begin
 
     admin.trim(topic)
@@ -122,5 +122,5 @@ def test_offload_boundary_inside_a_message(contract: Contract, namespace: str, s
     check(query_rows(config, topic), java, topic)
     table = TopicTable.open(open_storage(config.storage), parsed)
     assert table is not None
-    assert table.lookback(partition) is None
+    assert table.numbers(partition).lookback is None
     assert held() > begin

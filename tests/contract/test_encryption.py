@@ -153,7 +153,7 @@ def test_a_chunk_on_each_side_of_what_is_offloaded(
     assert made.rows(topic)[end]["value"] == b"".join(parts)
     table = TopicTable.open(open_storage(made.config.storage), Topic.parse(topic))
     assert table is not None
-    assert table.lookback(Partition(Topic.parse(topic), -1)) is not None  # of b
+    assert table.numbers(Partition(Topic.parse(topic), -1)).lookback is not None  # of b
 
 
 def test_giving_up_an_encrypted_message(

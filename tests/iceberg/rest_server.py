@@ -44,6 +44,13 @@ class RestServer(Server):
         assert line.strip().isdigit(), self._log.read_text()
         self.url = f"http://127.0.0.1:{line.strip()}"
 
+    @property
+    def spark_conf(self) -> dict[str, str]:
+        """Settings of a Spark that finds it as the catalog ``lake``."""
+        name = "spark.sql.catalog.lake"
+        kind = {name: "org.apache.iceberg.spark.SparkCatalog", f"{name}.type": "rest"}
+        return {**kind, f"{name}.uri": self.url}
+
     def stop(self) -> None:
         self._process.terminate()
         self._process.wait(120)

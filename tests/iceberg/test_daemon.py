@@ -18,6 +18,7 @@ from reader.model import Topic
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish
+from tests.support.iceberg import iceberg_config
 from tests.support.running import Settings, Start, starting
 
 
@@ -138,7 +139,8 @@ def test_an_interrupt_while_iceberg_follows(
     assert "the Iceberg catalog has not answered within 30 s" in status.out
     assert time.monotonic() - before < 90
 
-    again = Settings(tmp_path, cluster, lake, iceberg={"catalog": "files"})
+    found = {"catalog": "sql", "options": iceberg_config("sql", tmp_path).options}
+    again = Settings(tmp_path, cluster, lake, iceberg=found)
     run = start(again, "offload", topic.local_name, "--once", "--now")
     assert run.code() == 0, run.err
     assert "Iceberg shows version 1, 1 files added" in run.err

@@ -27,19 +27,6 @@ from tests.support.iceberg import (
 )
 from tests.support.tables import DAY_US, TOPIC, all_rows, fill, maintainer, now_us
 
-CATALOG = "spark.sql.catalog.lake"
-"""The name of a catalog of Spark's."""
-
-
-def of_directory(warehouse: str) -> dict[str, str]:
-    kind = {CATALOG: "org.apache.iceberg.spark.SparkCatalog", f"{CATALOG}.type": "hadoop"}
-    return kind | {f"{CATALOG}.warehouse": warehouse}
-
-
-def of_rest(url: str) -> dict[str, str]:
-    kind = {CATALOG: "org.apache.iceberg.spark.SparkCatalog", f"{CATALOG}.type": "rest"}
-    return kind | {f"{CATALOG}.uri": url}
-
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
@@ -87,12 +74,11 @@ def test_each_type_by_pyiceberg(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", ["files", "sql"])
 def test_each_type_by_duckdb(
-    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the pointer: its extension knows no catalog that is a database."""
-    config = iceberg_config(kind, tmp_path)
+    config = iceberg_config("sql", tmp_path)
     lived_through(storage, config, monkeypatch)
     directory = location(storage, config).removeprefix("file://")
     given = {"table": directory, "out": str(tmp_path / "rows.parquet")}
@@ -100,36 +86,21 @@ def test_each_type_by_duckdb(
 
 
 @pytest.mark.timeout(900)
-def test_each_type_by_spark_from_the_directory(
-    storage: Storage, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a table of a catalog of directories, and of none."""
-    config = iceberg_config("files", tmp_path)
-    lived_through(storage, config, monkeypatch)
-    warehouse = f"{storage.root}/~iceberg/{config.name}"
-    given = {"conf": of_directory(warehouse)}
-    for number, table in enumerate(
-        ("lake.public.`default`.orders", location(storage, config).removeprefix("file://"))
-    ):
-        out = str(tmp_path / f"rows-{number}")
-        assert spark.rows({**given, "table": table, "out": out}) == all_rows(storage)
-
-
-@pytest.mark.timeout(900)
 def test_spark_answers_by_rows_not_by_bounds(
     storage: Storage, spark: SparkEngine, tmp_path: Path
 ) -> None:
     """Iceberg's runtime takes minimum and maximum from the manifests where it may."""
-    config = iceberg_config("files", tmp_path)
     fill_typed(storage, 1)
-    follower(storage, config).follow(TOPIC)
-    place = location(storage, config)
-    given = {
-        "conf": of_directory(place.removesuffix("/public/default/orders")),
-        "query": "SELECT max(moment) AS last, max(number) AS number, count(*) AS rows "
-        "FROM lake.public.`default`.orders",
-    }
-    [row] = spark.rows({**given, "out": str(tmp_path / "rows")})
+    with RestServer(tmp_path / "warehouse") as server:
+        config = iceberg_config("rest", tmp_path, options={"uri": server.url})
+        with closing(follower(storage, config)) as following:
+            following.follow(TOPIC)
+        given = {
+            "conf": server.spark_conf,
+            "query": "SELECT max(moment) AS last, max(number) AS number, count(*) AS rows "
+            "FROM lake.public.`default`.orders",
+        }
+        [row] = spark.rows({**given, "out": str(tmp_path / "rows")})
     [moment] = re.findall(r"datetime\(([\d, ]+)", row)
     assert moment.startswith("2026, 2, 28, 23, 59, 59, 999999")
     assert f"'number': {2**63 - 1}" in row
@@ -143,7 +114,7 @@ def test_each_type_by_spark_from_a_rest_catalog(
     with RestServer(tmp_path / "warehouse") as server:
         config = iceberg_config("rest", tmp_path, options={"uri": server.url})
         lived_through(storage, config, monkeypatch)
-        given = {"conf": of_rest(server.url), "table": "lake.public.`default`.orders"}
+        given = {"conf": server.spark_conf, "table": "lake.public.`default`.orders"}
         read = spark.rows({**given, "out": str(tmp_path / "rows")})
         assert read == all_rows(storage)
 
@@ -158,7 +129,7 @@ def test_what_spark_deletes_is_refused_or_put_right(
         following = follower(storage, config)
         following.follow(TOPIC)
         table = "lake.public.`default`.orders"
-        given = {"conf": of_rest(server.url), "table": table}
+        given = {"conf": server.spark_conf, "table": table}
         whole = [f"DELETE FROM {table} WHERE __ledgerId = 1"]
         left = spark.rows({**given, "sql": whole, "out": str(tmp_path / "a")})
         assert len(left) == 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from offloader.config import IcebergConfig
 from reader.config import StorageConfig
 from reader.storage import Storage, open_storage
 from tests.iceberg.engines import DUCKDB, SparkEngine, run_by
 from tests.iceberg.filtered_rows import COLUMNS, conditions, fill_filtered
+from tests.iceberg.rest_server import RestServer
 from tests.support.additions import open_table
 from tests.support.iceberg import follower, iceberg_config, location
 from tests.support.tables import TOPIC, all_rows
@@ -28,13 +31,9 @@ def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
     return found
 
 
-def followed(storage: Storage, tmp_path: Path) -> str:
-    """The Iceberg table's directory."""
-    config = iceberg_config("files", tmp_path)
-    following = follower(storage, config)
-    following.follow(TOPIC)
-    following.close()
-    return location(storage, config).removeprefix("file://")
+def follow(storage: Storage, config: IcebergConfig) -> None:
+    with closing(follower(storage, config)) as following:
+        following.follow(TOPIC)
 
 
 def files(storage: Storage) -> list[str]:
@@ -65,8 +64,10 @@ def check(asked: Sequence[str], rows: list[dict[str, Any]], total: int) -> None:
 def test_by_duckdb(storage: Storage, tmp_path: Path) -> None:
     asked = list(conditions())
     out = tmp_path / "rows.parquet"
+    config = iceberg_config("sql", tmp_path)
+    follow(storage, config)
     given = {
-        "table": followed(storage, tmp_path),
+        "table": location(storage, config).removeprefix("file://"),
         "files": files(storage),
         "conditions": asked,
         "out": str(out),
@@ -77,16 +78,12 @@ def test_by_duckdb(storage: Storage, tmp_path: Path) -> None:
 
 def test_by_spark(storage: Storage, spark: SparkEngine, tmp_path: Path) -> None:
     asked = list(conditions())
-    directory = followed(storage, tmp_path)
     out = tmp_path / "rows"
-    given = {
+    given: dict[str, Any] = {
         "conf": {
-            "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.lake.type": "hadoop",
             # Each is run once: to compile it would take longer.
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.sql.catalog.lake.warehouse": directory.removesuffix("/public/default/orders"),
         },
         "table": "lake.public.`default`.orders",
         "files": files(storage),
@@ -96,6 +93,9 @@ def test_by_spark(storage: Storage, spark: SparkEngine, tmp_path: Path) -> None:
         "columns": list(COLUMNS),
         "out": str(out),
     }
-    spark.run(given)
+    with RestServer(tmp_path / "warehouse") as server:
+        follow(storage, iceberg_config("rest", tmp_path, options={"uri": server.url}))
+        given["conf"] |= server.spark_conf
+        spark.run(given)
     [file] = out.glob("*.parquet")
     check([*asked, *COLUMNS], pq.read_table(file).to_pylist(), len(all_rows(storage)))

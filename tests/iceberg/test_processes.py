@@ -51,15 +51,14 @@ class Lake:
         assert set(files.values()) == {1}
 
 
-def lake(kind: str, directory: Path) -> Lake:
-    config = iceberg_config(kind, directory)
-    section = {"catalog": kind, "options": config.options}
+def lake(directory: Path) -> Lake:
+    config = iceberg_config("sql", directory)
+    section = {"catalog": "sql", "options": config.options}
     return Lake(Settings(directory, NoPulsar(), str(directory / "lake"), iceberg=section), config)
 
 
-@pytest.mark.parametrize("kind", ["files", "sql"])
-def test_a_kill_at_each_step(kind: str, tmp_path: Path, start: Start) -> None:
-    found = lake(kind, tmp_path)
+def test_a_kill_at_each_step(tmp_path: Path, start: Start) -> None:
+    found = lake(tmp_path)
     fill(found.storage, [1])
     for number, step in enumerate(STEPS, start=2):
         run = start(found.settings, "maintain", TOPIC.local_name, kill=step)
@@ -73,9 +72,8 @@ def test_a_kill_at_each_step(kind: str, tmp_path: Path, start: Start) -> None:
     assert len(versions) == len(set(versions))
 
 
-@pytest.mark.parametrize("kind", ["files", "sql"])
-def test_two_at_once(kind: str, tmp_path: Path, start: Start) -> None:
-    found = lake(kind, tmp_path)
+def test_two_at_once(tmp_path: Path, start: Start) -> None:
+    found = lake(tmp_path)
     for first in (1, 5):
         fill(found.storage, range(first, first + 4))
         runs = [start(found.settings, "maintain", TOPIC.local_name) for _ in range(2)]
@@ -87,7 +85,7 @@ def test_two_at_once(kind: str, tmp_path: Path, start: Start) -> None:
 
 
 def test_what_maintain_and_status_say(tmp_path: Path, start: Start) -> None:
-    found = lake("sql", tmp_path)
+    found = lake(tmp_path)
     fill(found.storage, [1, 2])
     dry = start(found.settings, "maintain", TOPIC.local_name, "--dry-run")
     assert dry.code() == 0, dry.err

@@ -40,10 +40,9 @@ def check(storage: Storage, config: IcebergConfig) -> None:
 
 
 @pytest.mark.journey
-@pytest.mark.parametrize("kind", ["files", "sql"])
-def test_on_s3(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_on_s3(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)
-    storage, config = on_s3(s3), iceberg_config(kind, tmp_path)
+    storage, config = on_s3(s3), iceberg_config("sql", tmp_path)
     following = follower(storage, config)
     fill(storage, [1, 2])
     following.follow(TOPIC)
@@ -59,9 +58,8 @@ def test_on_s3(s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: st
     following.close()
 
 
-@pytest.mark.parametrize("kind", ["files", "sql"])
-def test_many_at_once_on_s3(s3: S3, tmp_path: Path, kind: str) -> None:
-    storage, config = on_s3(s3), iceberg_config(kind, tmp_path)
+def test_many_at_once_on_s3(s3: S3, tmp_path: Path) -> None:
+    storage, config = on_s3(s3), iceberg_config("sql", tmp_path)
     fill(storage, [1])
     followers = [follower(storage, config) for _ in range(3)]
     follow_all(followers)
@@ -76,7 +74,7 @@ def test_many_at_once_on_s3(s3: S3, tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("end", [".metadata.json", ".avro", "version-hint.text"])
 def test_a_put_that_seems_to_fail(s3: S3, tmp_path: Path, kind: str, end: str) -> None:
     """However often each client tries: a version is one snapshot, and has its files once."""
-    good, config = on_s3(s3), iceberg_config("files", tmp_path)
+    good, config = on_s3(s3), iceberg_config("sql", tmp_path)
     fill(good, [1])
     with FaultyStore(s3.endpoint) as store:
         faulty = open_storage(StorageConfig(uri=good.root, options=s3.options_at(store.endpoint)))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from offloader.commit.addition import Addition, Advance
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
+from offloader.output import Addition, Advance
 from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file
@@ -111,8 +111,7 @@ def fill_rows(
     table = TopicTable.open(storage, TOPIC)
     before = table.watermark(Partition(TOPIC, 0)) if table else -1
     count = len(rows)
-    append(
-        storage,
+    DeltaCommitter(storage).commit(
         table,
         Addition(
             topic=TOPIC,

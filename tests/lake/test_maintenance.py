@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from offloader.config import Config
+from offloader.convert import spark_jobs
 from offloader.maintenance.table_files import files_of
 from offloader.maintenance.table_maintainer import TableMaintainer
+from offloader.model import Clocks
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.config import StorageConfig
@@ -151,7 +153,7 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     offload = lake_config.offload.model_copy(update={"split_bytes": 1})
     config = lake_config.model_copy(update={"offload": offload})
     offloader = TopicOffloader(
-        Clients(config, admin=pulsar), config.offload, lambda: lake.spark.sparkContext
+        Clients(config, admin=pulsar), config.offload, spark_jobs(lambda: lake.spark.sparkContext)
     )
     turn = offloader.turn(name, now=True)
     assert turn.committed is not None
@@ -173,7 +175,7 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     late = TableMaintainer(
         open_storage(config.storage),
         retained,
-        clock_ms=lambda: now_us() // 1000 + 2 * 86_400_000,
+        clocks=Clocks(ms=lambda: now_us() // 1000 + 2 * 86_400_000),
         storage_clock_ms=lambda *where: storage_ms(*where) + 2 * 86_400_000,
     )
     assert late.maintain(name).expired_rows == 200

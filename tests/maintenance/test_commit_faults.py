@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
+from offloader.model import Clocks
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Partition, Topic
@@ -34,7 +35,7 @@ def good(s3: S3) -> Storage:
     storage = open_storage(
         StorageConfig(uri=f"{s3.uri}/{uuid.uuid4()}", options=s3.storage_options)
     )
-    append(storage, None, addition(storage, TOPIC, [1]))
+    DeltaCommitter(storage).commit(None, addition(storage, TOPIC, [1]))
     return storage
 
 
@@ -54,7 +55,9 @@ def test_a_put_that_seems_to_fail(
     store: FaultyStore, good: Storage, faulty: Storage, kind: str, times: int
 ) -> None:
     rule = getattr(store, kind)(is_commit, times)
-    table = append(faulty, open_table(faulty, TOPIC), addition(faulty, TOPIC, [2], before=1))
+    table = DeltaCommitter(faulty).commit(
+        open_table(faulty, TOPIC), addition(faulty, TOPIC, [2], before=1)
+    )
     assert rule.hits >= 1
     assert table.watermark(PARTITION) == 2
     assert table.version == open_table(good, TOPIC).version
@@ -69,7 +72,7 @@ def test_ledgers_without_rows_are_known_again_too(
     """A commit without files cannot be found by its files."""
     rule = getattr(store, kind)(is_commit, 1)
     empty = addition(faulty, TOPIC, [2], before=1, rows=0)
-    table = append(faulty, open_table(faulty, TOPIC), empty)
+    table = DeltaCommitter(faulty).commit(open_table(faulty, TOPIC), empty)
     assert rule.hits == 1
     assert [one.ledger for one in open_table(good, TOPIC).ledgers()] == [1, 2]
     assert table.watermark(PARTITION) == 2
@@ -81,7 +84,7 @@ def test_the_first_commit(s3: S3, store: FaultyStore, kind: str) -> None:
     uri = f"{s3.uri}/{uuid.uuid4()}"
     storage = open_storage(StorageConfig(uri=uri, options=s3.options_at(store.endpoint)))
     rule = getattr(store, kind)(is_commit, 2)
-    append(storage, None, addition(storage, TOPIC, [1, 2]))
+    DeltaCommitter(storage).commit(None, addition(storage, TOPIC, [1, 2]))
     assert rule.hits == 2
     good = open_storage(StorageConfig(uri=uri, options=s3.storage_options))
     assert ledgers_in(good, TOPIC) == {(0, 1): 10, (0, 2): 10}
@@ -95,14 +98,14 @@ def test_a_store_that_takes_no_commit(
     pending = addition(faulty, TOPIC, [2], before=1)
     rule = store.refuse(is_commit, 10_000)
     with pytest.raises(UnavailableError, match="cannot commit") as caught:
-        append(faulty, planned, pending, sleep=lambda seconds: None)
+        DeltaCommitter(faulty, clocks=Clocks(sleep=lambda seconds: None)).commit(planned, pending)
     assert rule.hits >= 3
     assert caught.value.hint
     keys = s3.keys(good.root.removeprefix(f"{s3.uri}/"))
     assert any(key.endswith(pending.files[0].path) for key in keys), "files are never deleted"
     store.heal()
     # The same plan is still right when the store is back.
-    table = append(faulty, planned, pending)
+    table = DeltaCommitter(faulty).commit(planned, pending)
     assert table.watermark(PARTITION) == 2
     assert ledgers_in(good, TOPIC) == {(0, 1): 10, (0, 2): 10}
 
@@ -112,8 +115,8 @@ def test_another_offloader_wins_while_our_put_is_refused(
 ) -> None:
     planned = open_table(faulty, TOPIC)
     ours = addition(faulty, TOPIC, [2, 3], before=1)
-    append(good, open_table(good, TOPIC), addition(good, TOPIC, [2], before=1))
+    DeltaCommitter(good).commit(open_table(good, TOPIC), addition(good, TOPIC, [2], before=1))
     store.apply_then_500(is_commit, 5)
     with pytest.raises(CommitConflictError):
-        append(faulty, planned, ours)
+        DeltaCommitter(faulty).commit(planned, ours)
     assert ledgers_in(good, TOPIC) == {(0, 1): 10, (0, 2): 10}

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from offloader.commit.actions import MAINTENANCE_KEY
-from offloader.commit.append import append
-from offloader.commit.replace import ExpiredRows, Replacement, replace_files
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.maintenance.table_files import files_of
+from offloader.output import ExpiredRows, Replacement
 from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.errors import NotFoundError
@@ -53,10 +53,13 @@ def test_whole_files_go(aged: Storage) -> None:
     after = open_table(aged, TOPIC)
     assert ledgers_in(aged, TOPIC) == {(0, 3): 10, (0, 4): 10}
     assert after.watermark(PARTITION) == 4
-    assert (after.expired_from(PARTITION), after.expired(PARTITION)) == (1, 2)
-    assert after.expired(Partition(TOPIC, 1)) == 1
-    assert after.expired_before is not None
-    assert abs(after.expired_before * 1000 - (now_us() - 30 * DAY_US)) < 600_000_000
+    assert (
+        after.numbers(PARTITION).expired_from,
+        after.numbers(PARTITION).expired_upto.ledger,
+    ) == (1, 2)
+    assert after.numbers(Partition(TOPIC, 1)).expired_upto.ledger == 1
+    assert after.topic_numbers.expired_before is not None
+    assert abs(after.topic_numbers.expired_before * 1000 - (now_us() - 30 * DAY_US)) < 600_000_000
     note = json.loads(next(after.commits()).info[MAINTENANCE_KEY])
     assert (note["operation"], note["files"], note["rows"]) == ("expire", 3, 30)
     assert len(all_rows(aged, before.version)) == 50, "a query that has begun reads on"
@@ -74,7 +77,14 @@ def test_the_commit_changes_data(aged: Storage) -> None:
         *(
             f"{Partition(TOPIC, index).full_name}#{name}"
             for index in (0, 1)
-            for name in ("expired", "expired-entry", "expired-from", "expired-before")
+            for name in (
+                "expired-from",
+                "expired-upto-ledger",
+                "expired-upto-entry",
+                "expired-given-up-ledger",
+                "expired-given-up-entry",
+                "expired-before",
+            )
         ),
         f"{TOPIC.full_name}#expired-before",
     }
@@ -95,7 +105,7 @@ def test_a_file_with_old_and_young_rows_is_rewritten(storage: Storage) -> None:
     assert set(all_rows(storage)) < set(rows)
     assert ledgers_in(storage, TOPIC) == {(0, ledger): 10 for ledger in range(13, 17)}
     table = open_table(storage, TOPIC)
-    assert table.expired_upto(PARTITION) == Position(12, 9)
+    assert table.numbers(PARTITION).expired_upto == Position(12, 9)
     assert [one.ledgers for one in files_of(table)] == [(13, 16)]
     assert maintainer(storage, retention="30d").maintain(TOPIC).idle
 
@@ -112,17 +122,18 @@ def test_each_commit_of_a_run_says_that_more_has_expired(storage: Storage) -> No
     assert (result.expired_files, result.rewritten, result.expired_rows) == (1, 1, 90)
     one, other = (TopicTable.open(storage, TOPIC, before + step) for step in (1, 2))
     assert one is not None and other is not None
-    assert one.expired(PARTITION) == other.expired(PARTITION) == 17
-    assert (one.expired_before or 0) < (other.expired_before or 0)
+    assert one.numbers(PARTITION).expired_upto.ledger == 17
+    assert other.numbers(PARTITION).expired_upto.ledger == 17
+    assert (one.topic_numbers.expired_before or 0) < (other.topic_numbers.expired_before or 0)
 
 
 def test_a_number_that_only_grows_is_not_set_back(aged: Storage) -> None:
     """By a maintainer that has planned before another one committed."""
     planned = open_table(aged, TOPIC)
     for number, expected in ((7, 7), (5, 7), (8, 8)):
-        change = Replacement({}, (), False, {"operation": "test"}, transactions={"some": number})
-        replace_files(aged, planned, change)
-        assert open_table(aged, TOPIC).handle.transaction_version("some") == expected
+        change = Replacement({}, (), False, {"operation": "test"}, expired_before=number)
+        DeltaCommitter(aged).replace(planned, change)
+        assert open_table(aged, TOPIC).topic_numbers.expired_before == expected
 
 
 def test_an_override_and_no_retention(aged: Storage) -> None:
@@ -189,7 +200,7 @@ def test_rows_without_a_publish_time_go_with_their_file(storage: Storage) -> Non
     fill(storage, [1], published=[now - 40 * DAY_US])
     one = addition(storage, TOPIC, [2], before=1)
     timeless = replace(one.files[0], statistics=_without_times(one.files[0].statistics))
-    append(storage, open_table(storage, TOPIC), replace(one, files=(timeless,)))
+    DeltaCommitter(storage).commit(open_table(storage, TOPIC), replace(one, files=(timeless,)))
     assert maintainer(storage, retention="30d").maintain(TOPIC).expired_rows == 10
     assert ledgers_in(storage, TOPIC) == {(0, 2): 10}
 
@@ -216,7 +227,9 @@ def _fill_with_given_up(storage: Storage, days: list[int], *, given_up: Position
         [advance] = one.advances
         if ledger == 1:
             advance = replace(advance, given_up=given_up)
-        append(storage, TopicTable.open(storage, TOPIC), replace(one, advances=(advance,)))
+        DeltaCommitter(storage).commit(
+            TopicTable.open(storage, TOPIC), replace(one, advances=(advance,))
+        )
 
 
 @pytest.mark.parametrize("compacted", [False, True])
@@ -226,13 +239,13 @@ def test_where_expired_messages_begin_that_were_given_up(storage: Storage, compa
     if compacted:
         assert maintainer(storage).maintain(TOPIC).into == 1
     before = open_table(storage, TOPIC)
-    assert before.expired_given_up(PARTITION) == BEFORE_ALL
+    assert before.numbers(PARTITION).expired_given_up == BEFORE_ALL
     assert maintainer(storage, retention="30d").maintain(TOPIC).expired_rows == 10
     after = open_table(storage, TOPIC)
-    assert after.expired_given_up(PARTITION) == Position(1, 2)
-    assert after.expired_upto(PARTITION) == Position(1, 9)
+    assert after.numbers(PARTITION).expired_given_up == Position(1, 2)
+    assert after.numbers(PARTITION).expired_upto == Position(1, 9)
     assert maintainer(storage, retention="10d").maintain(TOPIC).expired_rows == 110
-    assert open_table(storage, TOPIC).expired_given_up(PARTITION) == Position(1, 2)
+    assert open_table(storage, TOPIC).numbers(PARTITION).expired_given_up == Position(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +258,7 @@ def test_a_file_that_cannot_be_read_may_have_had_all_that_was_given_up(
     for file in files_of(open_table(storage, TOPIC)):
         Path(open_table(storage, TOPIC).uri, file.path).unlink()
     assert maintainer(storage, retention="30d").maintain(TOPIC).expired_files == 1
-    assert open_table(storage, TOPIC).expired_given_up(PARTITION) == Position(*known)
+    assert open_table(storage, TOPIC).numbers(PARTITION).expired_given_up == Position(*known)
 
 
 def test_ledger_0_is_a_ledger(storage: Storage) -> None:
@@ -254,9 +267,12 @@ def test_ledger_0_is_a_ledger(storage: Storage) -> None:
     assert maintainer(storage).maintain(TOPIC).into == 1
     assert maintainer(storage, retention="30d").maintain(TOPIC).expired_rows == 10
     table = open_table(storage, TOPIC)
-    assert table.expired(PARTITION) == 0
+    assert table.numbers(PARTITION).expired_upto.ledger == 0
     [file] = files_of(table)
     rows = ExpiredRows(5, Position(-1, -1))
     none = Replacement({file.path: file.size}, (), True, {}, expired={PARTITION: rows})
-    after = replace_files(storage, table, none)
-    assert (after.expired_from(PARTITION), after.expired(PARTITION)) == (0, 0)
+    after = DeltaCommitter(storage).replace(table, none)
+    assert (
+        after.numbers(PARTITION).expired_from,
+        after.numbers(PARTITION).expired_upto.ledger,
+    ) == (0, 0)

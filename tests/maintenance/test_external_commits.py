@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, TableFeatures, write_deltalake
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.commit.external_commits import ExternalCommits, external_commits
-from offloader.commit.replace import Replacement, replace_files
 from offloader.config import load_config
+from offloader.output import Replacement
 from offloader.service.status import topic_status
 from reader.clients import Clients
 from reader.config import StorageConfig
@@ -147,10 +147,10 @@ def test_a_commit_of_theirs_since_the_plan(storage: Storage) -> None:
     planned = open_table(storage, TOPIC)
     properties(open_table(storage, TOPIC).handle)
     with pytest.raises(CommitConflictError, match=r"version 2 .* is not ours"):
-        replace_files(storage, planned, _plan(planned))
+        DeltaCommitter(storage).replace(planned, _plan(planned))
     assert open_table(storage, TOPIC).data_files()[0] == 2
     fresh = open_table(storage, TOPIC)
-    assert replace_files(storage, fresh, _plan(fresh)).data_files()[0] == 1
+    assert DeltaCommitter(storage).replace(fresh, _plan(fresh)).data_files()[0] == 1
 
 
 def test_a_commit_of_theirs_right_after_ours(
@@ -167,10 +167,10 @@ def test_a_commit_of_theirs_right_after_ours(
         properties(open_table(storage, TOPIC).handle)
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", commit_and_be_followed)
-    after = replace_files(storage, planned, _plan(planned))
+    after = DeltaCommitter(storage).replace(planned, _plan(planned))
     assert after.version == planned.version + 1
     with pytest.raises(CommitConflictError, match="is not ours"):
-        replace_files(storage, after, _plan(after))
+        DeltaCommitter(storage).replace(after, _plan(after))
 
 
 def deletion_vectors(table: TopicTable) -> None:
@@ -212,7 +212,7 @@ def test_a_table_whose_protocol_is_not_ours_is_left_alone(
     with pytest.raises(UnsupportedError, match=name):
         maintainer(storage).maintain(TOPIC)
     with pytest.raises(UnsupportedError, match=name):
-        replace_files(storage, table, _plan(table))
+        DeltaCommitter(storage).replace(table, _plan(table))
     with pytest.raises(UnsupportedError, match=name):
-        append(storage, table, addition(storage, TOPIC, [9], before=8))
+        DeltaCommitter(storage).commit(table, addition(storage, TOPIC, [9], before=8))
     assert open_table(storage, TOPIC).version == table.version

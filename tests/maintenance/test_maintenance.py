@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from offloader.commit.actions import MAINTENANCE_KEY
-from offloader.commit.append import append
-from offloader.commit.replace import Replacement, replace_files
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.maintenance.rewrite import rewrite
 from offloader.maintenance.selection import compactions
 from offloader.maintenance.table_files import files_of
 from offloader.maintenance.table_maintainer import TableMaintainer
+from offloader.model import Clocks
+from offloader.output import Replacement
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, CorruptError, UnavailableError
 from reader.model import Partition
@@ -135,7 +136,7 @@ def test_files_that_overlap_are_merged(disk: Storage) -> None:
     for ledger in range(3, 10):
         found = addition(disk, TOPIC, [ledger], before=ledger - 1, statistics=("id",))
         more = late if ledger == 3 else ()
-        table = append(disk, table, replace(found, files=(*found.files, *more)))
+        table = DeltaCommitter(disk).commit(table, replace(found, files=(*found.files, *more)))
     rows = all_rows(disk)
     assert maintainer(disk).maintain(TOPIC).compacted == 10
     assert all_rows(disk) == rows
@@ -154,11 +155,13 @@ def test_an_append_at_the_same_time(storage: Storage) -> None:
     def append_once() -> None:
         if not added:
             added.append(9)
-            append(storage, open_table(storage, TOPIC), addition(storage, TOPIC, [9], before=8))
+            DeltaCommitter(storage).commit(
+                open_table(storage, TOPIC), addition(storage, TOPIC, [9], before=8)
+            )
 
     config = settings(storage)
     assert (
-        TableMaintainer(open_storage(config.storage), config.offload, go_on=append_once)
+        TableMaintainer(open_storage(config.storage), config.offload, raise_if_stopped=append_once)
         .maintain(TOPIC)
         .compacted
         == 8
@@ -180,7 +183,7 @@ def test_an_append_that_was_planned_before_the_compaction(storage: Storage) -> N
     planned = open_table(storage, TOPIC)
     pending = addition(storage, TOPIC, [9], before=8)
     maintainer(storage).maintain(TOPIC)
-    append(storage, planned, pending)
+    DeltaCommitter(storage).commit(planned, pending)
     assert open_table(storage, TOPIC).data_files()[0] == 2
     assert ledgers_in(storage, TOPIC) == {(0, n): 10 for n in range(1, 10)}
 
@@ -199,9 +202,10 @@ def test_a_file_that_was_written_too_long_ago_is_not_committed(
     def storage_ms(*of: object) -> int:
         return new.modified + ages.pop(0)
 
-    monkeypatch.setattr("offloader.commit.replace.storage_clock_ms", storage_ms)
+    monkeypatch.setattr("offloader.commit.delta_committer.storage_clock_ms", storage_ms)
     with pytest.raises(CommitConflictError, match=r"written 0\.3 hours ago"):
-        replace_files(disk, planned, ours, clock_ms=lambda: new.modified + 24 * 3_600_000)
+        late = Clocks(ms=lambda: new.modified + 24 * 3_600_000)
+        DeltaCommitter(disk, clocks=late).replace(planned, ours)
     assert ages == []
     assert open_table(disk, TOPIC).data_files()[0] == 3
 
@@ -220,12 +224,12 @@ def test_maintenance_begins_anew_where_writing_took_too_long(
     def storage_ms(*of: object) -> int:
         return time.time_ns() // 1_000_000 + ahead
 
-    monkeypatch.setattr("offloader.commit.replace.storage_clock_ms", storage_ms)
+    monkeypatch.setattr("offloader.commit.delta_committer.storage_clock_ms", storage_ms)
     result = TableMaintainer(
         disk,
         settings(disk, vacuum_after="2d").offload,
-        clock_ms=storage_ms,
-        go_on=writes_for_a_day,
+        clocks=Clocks(ms=storage_ms),
+        raise_if_stopped=writes_for_a_day,
         say=said.append,
     ).maintain(TOPIC)
     assert (result.compacted, result.more) == (0, True)
@@ -244,7 +248,7 @@ def test_of_two_maintainers_one_wins(storage: Storage) -> None:
             others.append(maintainer(storage).maintain(TOPIC).compacted)
 
     result = TableMaintainer(
-        storage, settings(storage).offload, go_on=other_first, say=said.append
+        storage, settings(storage).offload, raise_if_stopped=other_first, say=said.append
     ).maintain(TOPIC)
     assert others == [8]
     assert result.more
@@ -323,7 +327,7 @@ def test_one_bad_file_does_not_keep_the_others(disk: Storage) -> None:
         assert written is not None
         removes = {one.path: one.size for one in group}
         table = open_table(disk, TOPIC)
-        replace_files(disk, table, Replacement(removes, (written,), False, {}))
+        DeltaCommitter(disk).replace(table, Replacement(removes, (written,), False, {}))
     files = files_of(open_table(disk, TOPIC))
     (directory / files[0].path).write_bytes(b"not Parquet")
     [broken] = [one.path for one in files if one.partition == 2]

@@ -9,9 +9,10 @@ import pytest
 from deltalake import DeltaTable
 
 from offloader.commit.storage_clock import check_clock
+from offloader.commit.vacuum import unused_files
 from offloader.config import load_config
 from offloader.maintenance.table_maintainer import TableMaintainer
-from offloader.maintenance.vacuum import unused_files
+from offloader.model import Clocks
 from reader.config import StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition
@@ -173,11 +174,11 @@ def test_the_log_keeps_watermarks_and_a_month(storage: Storage) -> None:
     assert commits[0] == 19, "nothing but what lies before the checkpoint of younger versions"
     table = open_table(storage, TOPIC)
     assert table.watermark(PARTITION) == 43
-    assert table.expired(PARTITION) == 1
-    assert table.expired_before is not None
+    assert table.numbers(PARTITION).expired_upto.ledger == 1
+    assert table.topic_numbers.expired_before is not None
     found = DeltaTable(table.uri, version=21)
     assert found.transaction_version(PARTITION.full_name) == 21
-    assert found.transaction_version(f"{PARTITION.full_name}#expired") == 1
+    assert found.transaction_version(f"{PARTITION.full_name}#expired-upto-ledger") == 1
 
 
 def test_commits_whose_times_do_not_grow_with_versions(storage: Storage) -> None:
@@ -203,7 +204,7 @@ def test_nothing_goes_where_host_and_storage_have_other_times(storage: Storage, 
     off = TableMaintainer(
         storage,
         settings(storage, retention="30d").offload,
-        clock_ms=lambda: now_us() // 1000 + ahead * 1000,
+        clocks=Clocks(ms=lambda: now_us() // 1000 + ahead * 1000),
     )
     for vacuum in (False, True):
         with pytest.raises(UnavailableError, match="6 minutes apart") as caught:
@@ -218,7 +219,7 @@ def test_nothing_goes_where_host_and_storage_have_other_times(storage: Storage, 
 def test_compaction_needs_no_clock(storage: Storage) -> None:
     fill(storage, [1])
     now = [now_us() // 1000]
-    one = TableMaintainer(storage, settings(storage).offload, clock_ms=lambda: now[0])
+    one = TableMaintainer(storage, settings(storage).offload, clocks=Clocks(ms=lambda: now[0]))
     assert one.maintain(TOPIC).idle
     fill(storage, range(2, 10))
     now[0] += 3_600_000
@@ -235,9 +236,8 @@ def test_a_clock_set_back_does_not_stop_the_daily_vacuum(storage: Storage) -> No
     one = TableMaintainer(
         storage,
         settings(storage).offload,
-        clock_ms=clock_ms,
+        clocks=Clocks(ms=clock_ms, elapsed=lambda: now[0]),
         storage_clock_ms=clock_ms,
-        elapsed=lambda: now[0],
     )
     one.maintain(TOPIC)
     left = directory(storage) / ".clock.tmp.0a1b"  # as a killed process leaves it

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from offloader.config import Config
+from offloader.model import Clocks
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.config import StorageConfig
 from reader.pulsar.admin import AdminClient
-from tests.support.conversions import InThreadJobs, no_spark
+from tests.support.conversions import InThreadJobs
 from tests.support.running import Start, starting
 
 Turns = Callable[..., TopicOffloader]
@@ -73,4 +74,4 @@ def make_offloader(
     clients = Clients(config, admin=pulsar)
     settings = config.offload.model_copy(update=offload)
     jobs = InThreadJobs(clients)
-    return TopicOffloader(clients, settings, no_spark, jobs=jobs, clock_ms=clock, say=say)
+    return TopicOffloader(clients, settings, jobs, clocks=Clocks(ms=clock), say=say)

@@ -113,7 +113,7 @@ def test_lost_messages_are_a_fact(
     assert turns().turn(topic, now=True).committed is not None
     assert any(LOST in text for text in told)
     table = TopicTable.open(open_storage(config.storage), topic)
-    assert table is not None and table.has_data_loss
+    assert table is not None and table.topic_numbers.data_loss is not None
     assert refused().split(" of ledger ")[1] == gap.split(" of ledger ")[1]
     assert values(tolerant, topic) == kept, "after it"
     clients = Clients(tolerant.config, admin=pulsar)

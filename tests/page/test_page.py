@@ -23,6 +23,7 @@ from testbed.publish import json_schema, publish
 from testbed.s3 import S3
 from testbed.tiered import TieredStorage
 from tests.page.browser import Browser, Keys, open_browser
+from tests.support.iceberg import iceberg_config
 from tests.support.running import Run, Settings
 
 TOKEN = "the-token-of-the-page"
@@ -82,13 +83,12 @@ def served(
     for partition in (*admin.partitions(orders.full_name), quiet.full_name):
         admin.create_subscription(partition, "pulsar-lake")
     sent = sum(send(cluster, admin, orders) for _ in range(3))
+    own = tmp_path_factory.mktemp("page")
+    uri = f"{s3.uri}/{uuid.uuid4()}"
     settings = Settings(
-        tmp_path_factory.mktemp("page"),
-        cluster,
-        f"{s3.uri}/{uuid.uuid4()}",
-        s3.storage_options,
+        *(own, cluster, uri, s3.storage_options),
         http={"token": TOKEN},
-        iceberg={"catalog": "files"},
+        iceberg={"catalog": "sql", "options": iceberg_config("sql", own).options},
         tiered=tiered.places,
         interval="500ms",
     )

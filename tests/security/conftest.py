@@ -10,6 +10,7 @@ import pulsar
 import pytest
 
 from offloader.config import Config, load_config
+from offloader.convert import spark_jobs
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.model import Topic
@@ -94,7 +95,9 @@ def orders(
     config = settings(READER)
     with AdminClient(config.pulsar) as client:
         offloader = TopicOffloader(
-            Clients(config, admin=client), config.offload, lambda: lake.spark.sparkContext
+            Clients(config, admin=client),
+            config.offload,
+            spark_jobs(lambda: lake.spark.sparkContext),
         )
         publish(writer, topic, (b"%d" % n for n in range(40)))
         superuser.seal(topic)

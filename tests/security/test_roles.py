@@ -23,6 +23,7 @@ from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
 from testbed.admin import Admin, wait_until
 from testbed.publish import publish
+from tests.support.conversions import no_jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,6 @@ class World:
         return Partition(self.topic, -1)
 
 
-def no_spark() -> Any:
-    raise AssertionError("nothing is due")
-
-
 def query(world: World) -> None:
     take_snapshot(Clients(world.config, admin=world.admin), world.topic)
 
@@ -49,7 +46,7 @@ def query(world: World) -> None:
 def hold(world: World) -> None:
     """A turn in which nothing is due makes the hold; then it is marked and moved."""
     clients = Clients(world.config, admin=world.admin)
-    TopicOffloader(clients, world.config.offload, no_spark).turn(world.topic)
+    TopicOffloader(clients, world.config.offload, no_jobs()).turn(world.topic)
     name = world.config.offload.subscription
     world.admin.note_hold(world.partition, name, {"a": "b"})
     ledger = world.admin.ledgers(world.partition).ledgers[0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from reader.clients import Clients
 from reader.config import ReadConfig, StorageConfig
 from reader.errors import UnavailableError
@@ -89,11 +89,11 @@ def test_a_decision(
 
 @TIMES
 def test_a_commit(storage: Storage, faulty: Storage, proxy: TcpProxy, times: int) -> None:
-    append(storage, None, addition(storage, TOPIC, [1]))
+    DeltaCommitter(storage).commit(None, addition(storage, TOPIC, [1]))
     pending = addition(faulty, TOPIC, [2], before=1)
     faulty.require_exclusive_put()  # has renames of its own
     proxy.lose_answers(RENAME, times)
-    table = append(faulty, open_table(faulty, TOPIC), pending)
+    table = DeltaCommitter(faulty).commit(open_table(faulty, TOPIC), pending)
     assert proxy.lost >= 1
     assert table.watermark(PARTITION) == 2
     assert table.version == open_table(storage, TOPIC).version
@@ -104,7 +104,7 @@ def test_a_commit(storage: Storage, faulty: Storage, proxy: TcpProxy, times: int
 def test_the_first_commit(storage: Storage, faulty: Storage, proxy: TcpProxy) -> None:
     faulty.require_exclusive_put()
     proxy.lose_answers(RENAME, 2)
-    append(faulty, None, addition(storage, TOPIC, [1, 2]))
+    DeltaCommitter(faulty).commit(None, addition(storage, TOPIC, [1, 2]))
     assert proxy.lost == 2
     assert ledgers_in(storage, TOPIC) == {(0, 1): 10, (0, 2): 10}
     assert open_table(storage, TOPIC).version == 1

@@ -23,13 +23,10 @@ from tests.support.tables import TOPIC, all_rows, fill, maintainer
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("kind", ["files", "sql"])
-def test_following(
-    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_following(storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are read as the offloader reads them: engines have their own way to the storage."""
     monkeypatch.setattr("offloader.maintenance.selection.GROWTH", 1)
-    config = iceberg_config(kind, tmp_path)
+    config = iceberg_config("sql", tmp_path)
     assert check_iceberg(storage, config, lambda _: None).state is State.OK
     assert storage.objects().below("~iceberg") == []
     followers = [follower(storage, config) for _ in range(3)]

@@ -7,11 +7,11 @@
     conversions  conversions without Spark
     examples     how many examples a Hypothesis test tries: all, or a share in the quick runs
     transactions writers of transactions that do what no client library would
-    command_line  the command line in the test's own process
-    terminal     a program on a terminal of its own, and keys for it
+    terminal     a program on a terminal of its own, and keys for it; one in the test's process
     maven_repository  a Maven repository on loopback
     stream_program  a streaming program as a process: its queries, checkpoints and sinks
     writing      rows written to a topic without Spark: staged, decided, sent
+    steps        steps of the offloader's work at which a test kills it, or does something
     running      `pulsar-lake offload` as a process, and what it did
 
 Test modules of any folder import it; it imports none of them.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from offloader.commit.addition import Addition, Advance
+from offloader.output import Addition, Advance
 from offloader.parquet.file_names import data_file
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file
@@ -14,9 +14,9 @@ from reader.model import Partition, Position, Topic
 from reader.model.columns import METADATA
 from reader.model.row_kinds import RowKind
 from reader.storage import Storage
-from reader.table import OffloadedLedger, TopicTable
+from reader.table import OffloadedLedger, PartitionNumbers, TopicTable
 
-__all__ = ["CREATED", "FIELDS", "PUBLISHED", "addition", "ledgers_in", "open_table"]
+__all__ = ["CREATED", "FIELDS", "PUBLISHED", "addition", "ledgers_in", "numbers_of", "open_table"]
 
 FIELDS = pa.schema([("amount", pa.float64()), ("id", pa.int64())])
 PUBLISHED = 1_700_000_000_000_123
@@ -110,6 +110,14 @@ def addition(
         cluster=cluster,
         statistics=statistics,
     )
+
+
+def numbers_of(partition: Partition, **fields: object) -> PartitionNumbers:
+    """A partition's numbers, as a table has them in which commits have set ``fields``."""
+    found: dict[str, int] = {}
+    for name, value in fields.items():
+        found |= getattr(PartitionNumbers, name).set(partition, value)
+    return PartitionNumbers(partition.full_name, found.get)
 
 
 def open_table(storage: Storage, topic: Topic) -> TopicTable:

@@ -11,14 +11,14 @@ from offloader.convert.pack_task import try_pack
 from reader.clients import Clients
 from reader.errors import PulsarLakeError
 
-__all__ = ["InThreadJobs", "no_spark"]
+__all__ = ["InThreadJobs", "no_jobs"]
 
 
 class InThreadJobs(ConversionJobs[Any]):
     """With this process's clients."""
 
     def __init__(self, clients: Clients) -> None:
-        super().__init__(no_spark, _no_job)
+        super().__init__(_no_spark, _no_job)
         self._clients = clients
 
     def convert(self, conversion: Conversion) -> tuple[ConvertedPack, ...]:
@@ -33,8 +33,12 @@ class InThreadJobs(ConversionJobs[Any]):
         return tuple(found)
 
 
-def no_spark() -> Any:
-    """For an offloader with ``InThreadJobs``."""
+def no_jobs() -> ConversionJobs[Any]:
+    """For an offloader that converts nothing."""
+    return ConversionJobs(_no_spark, _no_job)
+
+
+def _no_spark() -> Any:
     raise AssertionError("nothing here needs Spark")
 
 

@@ -33,7 +33,7 @@ IDENTIFIER = (TOPIC.tenant, TOPIC.namespace, TOPIC.name)
 
 
 def iceberg_config(kind: str, directory: Path, **settings: Any) -> IcebergConfig:
-    """``kind``: "files", or "sql" with a database of its own in ``directory``."""
+    """``kind``: of the catalog; "sql" has a database of its own in ``directory``."""
     # The timeout: how long one waits for another's transaction. It is not to end by chance.
     options = {"uri": f"sqlite:///{directory}/catalog.db?timeout=60"} if kind == "sql" else {}
     return IcebergConfig.model_validate({"catalog": kind, "options": options, **settings})
@@ -66,7 +66,7 @@ def iceberg_table(
 ) -> Table:
     """As a user opens it: by the catalog, or by the pointer. Nothing of the product's is used."""
     given = s3_properties(storage.config.options)
-    if pointed or config.catalog == "files":
+    if pointed:
         return StaticTable.from_metadata(location(storage, config, topic), given)
     properties = {**config.options, **given, "type": config.catalog}
     with load_catalog(config.name, **properties) as catalog:

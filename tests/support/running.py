@@ -116,10 +116,11 @@ class Run:
         self, settings: Settings, *arguments: str, kill: str = "", clock: Path | None = None
     ) -> None:
         environment = os.environ | {"PULSAR_LAKE_STATE": str(settings.state)}
+        program: tuple[str, ...] = ("-c", _MAIN)
         if kill:
-            environment["PULSAR_LAKE_TEST_KILL"] = kill
-        stepped = ("-m", "tests.faults.stepped_clock", str(clock))
-        program = ("-c", _MAIN) if clock is None else stepped
+            program = ("-m", "tests.support.steps", kill)
+        if clock is not None:
+            program = ("-m", "tests.faults.stepped_clock", str(clock))
         self._process = subprocess.Popen(
             [sys.executable, *program, *arguments, "--config", str(settings.path)],
             stdout=subprocess.PIPE,

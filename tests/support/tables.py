@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.commit.storage_clock import storage_clock_ms
 from offloader.config import Config, load_config
 from offloader.maintenance.table_maintainer import TableMaintainer
+from offloader.model import Clocks
 from reader.model import Partition, Topic
 from reader.storage import Storage
 from reader.table import TopicTable
@@ -68,7 +69,7 @@ def fill(
         files=tuple(file for one in parts for file in one.files),
         ledgers=tuple(ledger for one in parts for ledger in one.ledgers),
     )
-    append(storage, table, whole)
+    DeltaCommitter(storage).commit(table, whole)
 
 
 def all_rows(storage: Storage, version: int | None = None) -> list[str]:
@@ -100,7 +101,7 @@ def maintainer(storage: Storage, *, ahead: float = 0.0, **offload: object) -> Ta
     return TableMaintainer(
         storage,
         settings(storage, **offload).offload,
-        clock_ms=lambda: int((time.time() + ahead) * 1000),
+        clocks=Clocks(ms=lambda: int((time.time() + ahead) * 1000)),
         storage_clock_ms=lambda config, topic: storage_ms(config, topic) + int(ahead * 1000),
     )
 

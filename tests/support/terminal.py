@@ -1,4 +1,4 @@
-"""A program on a terminal of its own, as a person uses it: what it shows, and keys for it."""
+"""Programs as a person uses them: on a terminal of their own, with keys; or in this process."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["CTRL_C", "CTRL_D", "TAB", "Terminal"]
+import pytest
+
+from offloader.cli import app as cli
+
+__all__ = ["CTRL_C", "CTRL_D", "TAB", "Terminal", "run_in_process"]
 
 CTRL_C, CTRL_D, TAB = "\x03", "\x04", "\t"
 
@@ -124,3 +129,15 @@ class Terminal:
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(60)
+
+
+def run_in_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, str, str]:
+    """Run ``pulsar-lake``; return its exit code, standard output and standard error."""
+    monkeypatch.setattr(sys, "argv", ["pulsar-lake", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    found = capsys.readouterr()
+    assert "Traceback" not in found.err
+    return int(str(caught.value.code or 0)), found.out, found.err

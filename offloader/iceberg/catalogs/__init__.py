@@ -2,14 +2,11 @@
 
     opening            the catalog that the settings name
     table_names        what a topic is called there, and where its metadata are
-    directory_catalog  a catalog that is nothing but files, for readers without one
     rest_catalog       PyIceberg's REST catalog, with time limits
     sql_catalog        PyIceberg's catalog in a database, which makes a table with its first rows
-    staged_table       a table that is made by the commit of its first snapshot
     catalog_errors     what PyIceberg and catalogs' clients raise, as errors of ours
 
-Imports ``storage_files``, ``table_transactions`` and ``version_hint`` of the room above, ``config``
-and ``reader``.
+Imports ``storage_files`` and ``table_transactions`` of the room above, ``config`` and ``reader``.
 """
 
 from __future__ import annotations

@@ -11,11 +11,9 @@ from pyiceberg.utils.config import Config as PyIcebergConfig
 
 from offloader.config import IcebergConfig
 from offloader.iceberg.catalogs.catalog_errors import catalog_errors
-from offloader.iceberg.catalogs.directory_catalog import DirectoryCatalog
-from offloader.iceberg.catalogs.table_names import METADATA_ROOT
 from offloader.iceberg.storage_files import storage_properties
 from reader.errors import ConfigurationError
-from reader.storage import Storage, component
+from reader.storage import Storage
 
 __all__ = ["check_options", "open_catalog"]
 
@@ -38,8 +36,6 @@ def check_options(config: IcebergConfig) -> None:
     is missing, one of another kind, a database's that SQLAlchemy does not understand, a namespace
     that cannot be there.
     """
-    if config.catalog == "files":
-        return
     given = _options(config)
     with catalog_errors(f"[iceberg] with the catalog {config.catalog!r}", given):
         _class(config)
@@ -74,10 +70,7 @@ def open_catalog(storage: Storage, config: IcebergConfig) -> Catalog:
     PyIceberg's own settings file and environment are read as well: what they say of a catalog of
     this name is added to ``iceberg.options``.
     """
-    root = f"{METADATA_ROOT}/{component(config.name)}"
     properties = storage_properties(storage)
-    if config.catalog == "files":
-        return DirectoryCatalog(config.name, storage, root, **properties)
     check_options(config)
     given = _options(config)
     with catalog_errors(f"cannot open the Iceberg catalog {config.name!r}", given):

@@ -57,7 +57,7 @@ def compaction_start(table: TopicTable | None, listing: PartitionLedgers) -> int
     if not listing.has_compaction:
         return None
     if table is not None and table.is_filled_from(listing.partition, listing.created_at):
-        recorded = table.compaction_start(listing.partition)
+        recorded = table.numbers(listing.partition).compaction_start
         if recorded is not None:
             return recorded
     return listing.ledgers[0].ledger_id if listing.ledgers else listing.last_confirmed.ledger + 1
@@ -79,7 +79,12 @@ def compacted_parts(
     Raises ConfigurationError, unless ``allow_missing``, if rows of ``table`` have expired that
     Pulsar's compaction has not seen; UnavailableError if Pulsar does not show a compacted ledger.
     """
-    if table is not None and not listed and table.expired_before is not None and not allow_missing:
+    if (
+        table is not None
+        and table.topic_numbers.expired_before is not None
+        and not listed
+        and not allow_missing
+    ):
         raise _expired(table.topic, "Pulsar's compacted ledger is not read")
     found = []
     for partition, listing in listed.items():
@@ -107,7 +112,8 @@ def _part(
         first = next(above, ledger.upto.ledger + 1)
         before = first
     else:
-        before = max(first, table.expired(listing.partition) + 1, _lost_before(table, listing))
+        expired = table.numbers(listing.partition).expired_upto.ledger
+        before = max(first, expired + 1, _lost_before(table, listing))
     # The cursor of an idle partition may be ahead of its last entry: in the open ledger.
     end = max(listing.max_read, ledger.upto)
     return CompactedPart(listing.partition, first, before, ledger, end)
@@ -123,13 +129,13 @@ def _lost_before(table: TopicTable, listing: PartitionLedgers) -> int:
     if first is None or start is None or start > first:
         return -1
     losses = new_losses(table, {listing.partition: listing})
-    recorded = table.data_loss_upto(listing.partition)
+    recorded = table.numbers(listing.partition).data_loss
     return max([one.before for one in losses], default=-1 if recorded is None else recorded)
 
 
 def _unseen(table: TopicTable, listing: PartitionLedgers) -> str | None:
     """Return why rows may have expired that compaction has not seen, or None if none have."""
-    lowest = table.expired_from(listing.partition)
+    lowest = table.numbers(listing.partition).expired_from
     if lowest is None:
         return None
     if listing.compacted is None:
@@ -140,7 +146,7 @@ def _unseen(table: TopicTable, listing: PartitionLedgers) -> str | None:
             f"among them some of ledger {lowest}, but it is certain only from ledger {start} on "
             "that Pulsar's compaction has seen all messages"
         )
-    upto, last = listing.compacted.upto, table.expired(listing.partition)
+    upto, last = listing.compacted.upto, table.numbers(listing.partition).expired_upto.ledger
     for one in listing.ledgers:
         entry = listing.last_entry(one)
         if one.ledger_id <= last and entry >= 0 and Position(one.ledger_id, entry) > upto:

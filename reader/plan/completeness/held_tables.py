@@ -161,12 +161,12 @@ def _has_all(table: TopicTable, listing: PartitionLedgers) -> bool:
     if not _of_same(table, {listing.partition: listing}):
         return False
     there = {one.ledger_id for one in listing.ledgers}
-    lookback = table.lookback(listing.partition)
+    lookback = table.numbers(listing.partition).lookback
     return _next(table, listing.partition) in there and (not lookback or lookback.ledger in there)
 
 
 def _next(table: TopicTable, partition: Partition) -> int | None:
-    return table.expected(partition) or table.open_ledger(partition)
+    return table.numbers(partition).expected or table.numbers(partition).open_ledger
 
 
 def _held(

@@ -85,7 +85,7 @@ class Readers(Closing):
     def iceberg(self, kinds: Iterable[Kind]) -> Outcomes:
         """Iceberg tables that follow the topics' tables, read by PyIceberg alone."""
         plain = self._world.configs["plain"]
-        storage, config = open_storage(plain.storage), iceberg_config("files", self._folder)
+        storage, config = open_storage(plain.storage), iceberg_config("sql", self._folder)
         following = follower(storage, config)
         one_at_a_time = threading.Lock()
 

@@ -24,7 +24,7 @@ from tests.contract.corpus.topics.encryption import KEY_KINDS
 from tests.contract.java import java_rows
 from tests.contract.rows import Key, Row
 from tests.contract.tiered.moved import move_all
-from tests.support.conversions import InThreadJobs, no_spark
+from tests.support.conversions import InThreadJobs
 
 __all__ = ["Change", "Outcomes", "World", "elsewhere", "unchanged"]
 
@@ -109,7 +109,7 @@ class World(Closing):
         for name, one in self.published.items():
             running[name] = one.kind.publish(one.place)
 
-        def go_on(kind: Kind) -> bool:
+        def raise_if_stopped(kind: Kind) -> bool:
             one = self.published[kind.name]
             if not one.parts and kind.partitions:
                 self._admin.create_topic(one.place.topic, kind.partitions)
@@ -122,7 +122,7 @@ class World(Closing):
 
         going_on = self.kinds
         while going_on:
-            done = self.each(going_on, go_on)
+            done = self.each(going_on, raise_if_stopped)
             self._note(done)
             going_on = [kind for kind in going_on if done[kind.name] is True]
 
@@ -155,7 +155,7 @@ class World(Closing):
             for name, config in self.configs.items():
                 clients = opened.enter_context(Clients(of(config)))
                 jobs = InThreadJobs(clients)
-                offloaders[name] = TopicOffloader(clients, of(config).offload, no_spark, jobs=jobs)
+                offloaders[name] = TopicOffloader(clients, of(config).offload, jobs)
 
             def offload(kind: Kind) -> None:
                 topic = Topic.parse(self.topic(kind))

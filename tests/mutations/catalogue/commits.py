@@ -9,7 +9,7 @@ _COMMIT = "tests/maintenance/test_commit.py"
 MUTATIONS = (
     Mutation(
         "commit-on-another-watermark",
-        "offloader/commit/append.py",
+        "offloader/commit/delta_committer.py",
         "if found != step.before:",
         "if found < step.before:",
         "two offloaders that converted the same ledger both commit: each row is there twice",
@@ -17,7 +17,7 @@ MUTATIONS = (
     ),
     Mutation(
         "commit-on-another-lookback",
-        "offloader/commit/append.py",
+        "offloader/commit/delta_committer.py",
         "if begins != step.lookback_before or not step.forward:",
         "if not step.forward:",
         "two offloaders give up the same chunked message: its row is there twice",
@@ -25,7 +25,7 @@ MUTATIONS = (
     ),
     Mutation(
         "commit-to-another-clusters-table",
-        "offloader/commit/append.py",
+        "offloader/commit/delta_committer.py",
         "if recorded and addition.cluster and recorded != addition.cluster:",
         "if recorded and not addition.cluster:",
         "messages of two clusters in one table, the ledgers of the second taken for those of the "
@@ -34,9 +34,11 @@ MUTATIONS = (
     ),
     Mutation(
         "own-commit-not-known-by-its-id",
-        "offloader/commit/append.py",
-        "for version in range(since + 1, table.version + 1):",
-        "for version in range(since + 2, table.version + 1):",
+        "offloader/commit/delta_committer.py",
+        "for version in range(since + 1, table.version + 1):\n"
+        "        commit = read_commit(storage, addition.topic, version)",
+        "for version in range(since + 2, table.version + 1):\n"
+        "        commit = read_commit(storage, addition.topic, version)",
         "a commit whose answer was lost is taken for another offloader's: its work is done again",
         (
             f"{_COMMIT}::"
@@ -46,9 +48,9 @@ MUTATIONS = (
     ),
     Mutation(
         "commit-without-exclusive-put",
-        "offloader/commit/append.py",
-        "storage.require_exclusive_put()\n    commit_id",
-        "commit_id",
+        "offloader/commit/delta_committer.py",
+        "self._storage.require_exclusive_put()\n        return",
+        "return",
         "on a storage on which two PUTs both win one commit overwrites the other: rows are lost",
         ("tests/unit/storage/test_put_probe.py",),
     ),
@@ -79,7 +81,7 @@ MUTATIONS = (
     ),
     Mutation(
         "replaced-files-not-missed",
-        "offloader/commit/replace.py",
+        "offloader/commit/delta_committer.py",
         "gone = replacement.removes.keys() - table.paths()",
         "gone = replacement.removes.keys() - table.paths() - replacement.removes.keys()",
         "two maintainers compact the same files: each of their rows is there twice",
@@ -87,7 +89,7 @@ MUTATIONS = (
     ),
     Mutation(
         "foreign-commit-since-the-plan",
-        "offloader/commit/replace.py",
+        "offloader/commit/delta_committer.py",
         "if commit is None or not commit.id:",
         "if commit is None:",
         "a compaction brings back rows that somebody deleted since it was planned",
@@ -95,9 +97,9 @@ MUTATIONS = (
     ),
     Mutation(
         "expired-before-moves-back",
-        "offloader/commit/replace.py",
-        "return version if there is None else max(version, there)",
-        "return version",
+        "offloader/output/replacement.py",
+        "at = max(self.expired_before, table.topic_numbers.expired_before or 0)",
+        "at = self.expired_before",
         "of two maintainers the slower one forgets what the other has said to have expired: "
         "queries and streams miss it without a word",
         ("tests/maintenance/test_expiry.py",),

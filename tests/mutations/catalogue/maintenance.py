@@ -9,7 +9,7 @@ _VACUUM = "tests/maintenance/test_vacuum.py"
 MUTATIONS = (
     Mutation(
         "vacuum-deletes-superseded-files-at-once",
-        "offloader/maintenance/vacuum.py",
+        "offloader/commit/vacuum.py",
         "used |= _plain(oldest.paths())",
         "used |= _plain(table.paths())",
         "queries that began before a compaction fail: their files are gone",
@@ -17,7 +17,7 @@ MUTATIONS = (
     ),
     Mutation(
         "vacuum-ignores-the-grace",
-        "offloader/maintenance/vacuum.py",
+        "offloader/commit/vacuum.py",
         "old = [one for one, at in (*files, *unfinished) if at < before_ms]",
         "old = [one for one, _ in (*files, *unfinished)]",
         "files that a task has written and not committed yet are deleted: the commit names files "
@@ -26,7 +26,7 @@ MUTATIONS = (
     ),
     Mutation(
         "vacuum-deletes-live-files",
-        "offloader/maintenance/vacuum.py",
+        "offloader/commit/vacuum.py",
         "[one for one in candidates if one.path not in used]",
         "[one for one in old if one.path in used or one in candidates]",
         "the table's own files are deleted: all rows are lost",
@@ -58,9 +58,9 @@ MUTATIONS = (
     ),
     Mutation(
         "what-expired-is-not-said",
-        "offloader/maintenance/expired_rows.py",
-        "transactions=dict.fromkeys(moved, before_ms),",
-        "transactions=dict.fromkeys(moved[1:], before_ms),",
+        "offloader/output/replacement.py",
+        "found |= TopicNumbers.expired_before.set(table.topic, at)",
+        "pass",
         "queries and segments do not say that rows have expired",
         ("tests/maintenance/test_expiry.py",),
     ),

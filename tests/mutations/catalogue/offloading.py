@@ -140,7 +140,7 @@ MUTATIONS = (
     Mutation(
         "strayed-hold-without-lookback",
         "offloader/subscription/hold.py",
-        "needed = next_needed(listing, watermark, table.lookback(partition) if table else None)",
+        "needed = next_needed(listing, watermark, lookback)",
         "needed = next_needed(listing, watermark, None)",
         "a hold that a TTL moved past the first chunks of an incomplete message "
         "stays there: Pulsar deletes them",

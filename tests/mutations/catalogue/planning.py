@@ -133,8 +133,8 @@ MUTATIONS = (
     Mutation(
         "restored-cluster-not-seen",
         "reader/plan/history.py",
-        "if closed_at is not None and at > closed_at and ledger <= table.closed_ledger(partition):",
-        "if closed_at is None and ledger <= table.closed_ledger(partition):",
+        "if closed_at is not None and at > closed_at and ledger <= numbers.closed_ledger:",
+        "if closed_at is None and ledger <= numbers.closed_ledger:",
         "after a restore of Pulsar new ledgers with old ids count as offloaded: their messages are "
         "in no query and are deleted",
         ("tests/unit/plan/test_history.py",),

@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 from offloader.config import OffloadConfig
 from offloader.convert.job_rules import PATIENCE_SECONDS
-from offloader.model import Discovery, Observation, TaskCallback, Turn, Workers
-from offloader.schedule import Scheduler, TopicQueue
+from offloader.model import Clocks, Discovery, Observation, TaskCallback, Turn, Workers
+from offloader.schedule import Rounds, Scheduler, TopicQueue
 from offloader.schedule.lanes import LANES, TurnKind
 from offloader.schedule.queue import QueuedTopic
 from reader.bookkeeper import SilentBookies
@@ -163,10 +163,9 @@ class ScheduleWorld:
                 ),
                 self._discover,
                 self,
-                interval=INTERVAL,
+                Rounds(INTERVAL),
                 ended=self._ended,
-                clock=self._clock,
-                monotonic=lambda: self.now,
+                clocks=Clocks(lambda: int(self._clock() * 1000), lambda: self.now),
             )
 
     # -- virtual time --------------------------------------------------------------------------

@@ -6,13 +6,13 @@ from typing import Any
 
 from offloader.config import Config
 from offloader.maintenance.table_maintainer import TableMaintainer
-from offloader.model import Discovery, Turn
-from offloader.schedule import Lookup, Scheduler, TopicQueue, parse_names
+from offloader.model import Clocks, Discovery, Turn
+from offloader.schedule import Lookup, Rounds, Scheduler, TopicQueue, parse_names
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.model import Topic
 from testbed.simulation import Clock, HostClock
-from tests.support.conversions import InThreadJobs, no_spark
+from tests.support.conversions import InThreadJobs
 
 __all__ = ["Host"]
 
@@ -35,22 +35,16 @@ class Host:
         self.offloader = TopicOffloader(
             clients,
             config.offload,
-            no_spark,
-            clock_ms=self.clock_ms,
-            monotonic=lambda: clock.now_ms / 1000,
-            sleep=clock.sleep,
+            InThreadJobs(clients),
+            clocks=Clocks(self.clock_ms, lambda: clock.now_ms / 1000, clock.sleep),
             say=self.said.append,
-            reached=lambda step: None,
-            jobs=InThreadJobs(clients),
         )
         self.queue = TopicQueue(config.offload, jitter=lambda: 0.5)
         self._maintainer = TableMaintainer(
             clients.storage,
             config.offload,
-            clock_ms=self.clock_ms,
-            sleep=clock.sleep,
+            clocks=Clocks(ms=self.clock_ms, sleep=clock.sleep),
             say=self.said.append,
-            reached=lambda step: None,
         )
 
     def clock_ms(self) -> int:
@@ -85,10 +79,9 @@ class Host:
             self.queue,
             discover,
             self.offloader,
-            interval=self.config.offload.interval.total_seconds(),
+            Rounds(self.config.offload.interval.total_seconds()),
             ended=ended,
-            clock=lambda: self.clock_ms() / 1000,
-            monotonic=lambda: self.clock.now_ms / 1000,
+            clocks=Clocks(self.clock_ms, lambda: self.clock.now_ms / 1000),
         )
 
         left = _MOST_TURNS

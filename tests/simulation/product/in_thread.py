@@ -75,7 +75,7 @@ def threads_replaced() -> Iterator[None]:
             "reader.plan.completeness.held_tables",
             "reader.plan.snapshot",
             "reader.sink.writes",
-            "offloader.maintenance.vacuum",
+            "offloader.commit.vacuum",
             "offloader.schedule.scheduler",
             "offloader.subscription.hold",
         ):

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from offloader.commit.addition import Addition, Advance
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
+from offloader.output import Addition, Advance
 from offloader.parquet.statistics import statistics_columns
 from offloader.parquet.writer import write_file
 from reader.config import StorageConfig
@@ -124,8 +124,7 @@ def _write(storage: Storage, topic: Topic, draw: random.Random) -> tuple[TopicTa
         )
         assert written is not None
         before = 10 + file - 1 if file else -1
-        table = append(
-            storage,
+        table = DeltaCommitter(storage).commit(
             table,
             Addition(
                 topic=topic,

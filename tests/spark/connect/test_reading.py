@@ -79,7 +79,7 @@ def test_an_action_is_one_snapshot(
             publish(cluster.service_url, partition, some, schema=json_schema(ORDER))
         sent.append(stop)
 
-    def go_on() -> None:
+    def raise_if_stopped() -> None:
         while not ended.wait(0.3):
             send(sent[-1], sent[-1] + 10)
 
@@ -90,7 +90,7 @@ def test_an_action_is_one_snapshot(
         return client.ask(action, *arguments)
 
     send(0, 25)
-    writer = Thread(target=go_on)
+    writer = Thread(target=raise_if_stopped)
     writer.start()
     try:
         by_ids = f"SELECT max(id) DIV 2 + 1 AS n FROM {table} GROUP BY __partition"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from offloader.config import Config
+from offloader.convert import spark_jobs
 from offloader.maintenance.table_maintainer import TableMaintainer
+from offloader.model import Clocks
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.model import Topic
@@ -61,7 +63,7 @@ class Moves:
             offloader = TopicOffloader(
                 Clients(self._config, admin=client),
                 self._config.offload,
-                lambda: self._lake.spark.sparkContext,
+                spark_jobs(lambda: self._lake.spark.sparkContext),
             )
             while offloader.turn(name, now=True).more:
                 pass
@@ -72,7 +74,7 @@ class Moves:
         later = TableMaintainer(
             storage,
             self._config.offload,
-            clock_ms=lambda: now_us() // 1000 + _LATER_MS,
+            clocks=Clocks(ms=lambda: now_us() // 1000 + _LATER_MS),
             storage_clock_ms=lambda *where: storage_ms(*where) + _LATER_MS,
         )
         assert later.maintain(name, vacuum=True).vacuumed >= found.compacted

@@ -25,7 +25,7 @@ from offloader.cli.check import run_checks
 from offloader.cli.init import admin_url_of, settings_text
 from offloader.config import load_config
 from reader.errors import ConfigurationError
-from tests.support.command_line import run
+from tests.support.terminal import run_in_process as run
 
 ROOT = Path(__file__).parents[3]
 

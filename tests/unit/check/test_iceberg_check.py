@@ -34,18 +34,16 @@ def files(tmp_path: Path) -> list[Path]:
     return [one for one in (tmp_path / "lake").rglob("*") if one.is_file()]
 
 
-@pytest.mark.parametrize("kind", ["files", "sql"])
 @pytest.mark.parametrize("namespace", ["{tenant}.{namespace}", "{tenant}"])
-def test_all_is_well(storage: Storage, tmp_path: Path, kind: str, namespace: str) -> None:
-    config = iceberg_config(kind, tmp_path, namespace=namespace)
+def test_all_is_well(storage: Storage, tmp_path: Path, namespace: str) -> None:
+    config = iceberg_config("sql", tmp_path, namespace=namespace)
     said: list[str] = []
     found = check_iceberg(storage, config, said.append)
     assert found.state == "ok", found
     assert "made, committed to, read and dropped" in found.text
-    assert said == [f"the Iceberg catalog 'pulsar_lake' ({kind})"]
+    assert said == ["the Iceberg catalog 'pulsar_lake' (sql)"]
     assert files(tmp_path) == []
-    if kind == "sql":
-        assert there(config) == []
+    assert there(config) == []
 
 
 def test_what_a_killed_check_has_left_is_dropped_after_an_hour(
@@ -103,6 +101,6 @@ def test_only_where_there_are_such_tables(tmp_path: Path) -> None:
             return [one.name for one in checklist.checks()]
 
     assert "iceberg" not in names()
-    assert "iceberg" not in names(iceberg={"catalog": "files"}, storage={})
-    found = names(iceberg={"catalog": "files"})
+    assert "iceberg" not in names(iceberg={"catalog": "sql"}, storage={})
+    found = names(iceberg={"catalog": "sql"})
     assert found.index("iceberg") == found.index("storage") + 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.config import Config, load_config
 from reader.model import Partition, Position
 from reader.pulsar import PartitionLedgers
@@ -34,7 +34,7 @@ class Compacting(ScriptedAdmin):
         return replace(found, cursors=cursors)
 
     def move_hold(self, partition: Partition, name: str, to: Position) -> bool:
-        self.recorded_at_move = open_table(self.storage, TOPIC).compaction_start(PART)
+        self.recorded_at_move = open_table(self.storage, TOPIC).numbers(PART).compaction_start
         return super().move_hold(partition, name, to)
 
     storage: Any = None
@@ -49,7 +49,7 @@ def config(tmp_path: Path) -> Config:
 @pytest.fixture
 def storage(config: Config) -> Storage:
     made = open_storage(config.storage)
-    append(made, None, addition(made, TOPIC, [7, 8], partition=-1))
+    DeltaCommitter(made).commit(None, addition(made, TOPIC, [7, 8], partition=-1))
     return made
 
 
@@ -66,13 +66,13 @@ def test_it_is_recorded_before_the_hold_moves(config: Config, storage: Storage) 
     before = table().version
     admin.listed = part([sealed(8), opened(9)], "8:9")  # 7 was compacted, and deleted
     turns.observe(TOPIC)
-    assert (table().compaction_start(PART), table().version) == (7, before), "once"
+    assert (table().numbers(PART).compaction_start, table().version) == (7, before), "once"
     admin.compacts = False
     turns.observe(TOPIC)
-    assert table().compaction_start(PART) is None
+    assert table().numbers(PART).compaction_start is None
     admin.compacts = True
     turns.observe(TOPIC)
-    assert table().compaction_start(PART) == 8, "what a new cursor finds"
+    assert table().numbers(PART).compaction_start == 8, "what a new cursor finds"
 
 
 def test_without_compaction_nothing_is_recorded(config: Config, storage: Storage) -> None:
@@ -89,10 +89,10 @@ def test_a_topic_that_is_made_again_begins_anew(config: Config, storage: Storage
     offloader(config, storage, admin).observe(TOPIC)
     admin.listed = replace(part([sealed(20), opened(21)], "20:9"), created_at="again")
     offloader(config, storage, admin).observe(TOPIC)
-    assert open_table(storage, TOPIC).compaction_start(PART) == 7, "of the table's life"
+    assert open_table(storage, TOPIC).numbers(PART).compaction_start == 7, "of the table's life"
     more = addition(storage, TOPIC, [20], before=8, partition=-1)
     again = tuple(replace(one, created_at="again") for one in more.advances)
-    append(storage, open_table(storage, TOPIC), replace(more, advances=again))
-    assert open_table(storage, TOPIC).compaction_start(PART) is None
+    DeltaCommitter(storage).commit(open_table(storage, TOPIC), replace(more, advances=again))
+    assert open_table(storage, TOPIC).numbers(PART).compaction_start is None
     offloader(config, storage, admin).observe(TOPIC)
-    assert open_table(storage, TOPIC).compaction_start(PART) == 20
+    assert open_table(storage, TOPIC).numbers(PART).compaction_start == 20

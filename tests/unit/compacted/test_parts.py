@@ -16,8 +16,8 @@ from reader.plan.completeness import CompactedPart, compacted_parts, compaction_
 from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar import CompactedLedger, PartitionLedgers
-from reader.table import TopicTable
-from reader.table.txn import compaction_start_key, expired_from_key, expired_keys, first_keys
+from reader.table import PartitionNumbers, TopicNumbers, TopicTable
+from tests.support.additions import numbers_of
 from tests.unit.plan.test_snapshot import (
     PART,
     TOPIC,
@@ -64,35 +64,26 @@ class Table:
     topic = TOPIC
 
     @property
-    def expired_before(self) -> int | None:
-        return None if self.lowest is None else 1
+    def topic_numbers(self) -> TopicNumbers:
+        expired = None if self.lowest is None else 1
+        return TopicNumbers(TOPIC.full_name, TopicNumbers.expired_before.set(TOPIC, expired).get)
 
-    def expired_from(self, partition: Partition) -> int | None:
-        return self.lowest
-
-    def expired(self, partition: Partition) -> int:
-        return self.highest
-
-    def compaction_start(self, partition: Partition) -> int | None:
-        return self.recorded
-
-    def first(self, partition: Partition) -> int | None:
-        return self.first_ledger
+    def numbers(self, partition: Partition) -> PartitionNumbers:
+        return numbers_of(
+            partition,
+            first=self.first_ledger,
+            expected=self.next,
+            data_loss=self.lost,
+            compaction_start=self.recorded,
+            expired_from=self.lowest,
+            expired_upto=Position(self.highest, 9),
+        )
 
     def watermark(self, partition: Partition) -> int:
         return self.last
 
     def created_at(self, partition: Partition) -> str:
         return self.created
-
-    def data_loss_upto(self, partition: Partition) -> int | None:
-        return self.lost
-
-    def expected(self, partition: Partition) -> int | None:
-        return self.next
-
-    def open_ledger(self, partition: Partition) -> int | None:
-        return None
 
     def is_filled_from(self, partition: Partition, created_at: str) -> bool:
         return created_at == self.created
@@ -220,9 +211,13 @@ def test_the_log_has_what_it_needs(tmp_path: Path) -> None:
         assert found is not None
         return found
 
-    assert (table().expired_from(PART), table().compaction_start(PART)) == (None, None)
-    numbers = {first_keys(PART)[0]: 1, compaction_start_key(PART): 1, expired_from_key(PART): 2}
-    numbers |= dict(zip(expired_keys(PART), (20, 9), strict=True))
+    assert (table().numbers(PART).expired_from, table().numbers(PART).compaction_start) == (
+        None,
+        None,
+    )
+    numbers = PartitionNumbers.first.set(PART, 1) | PartitionNumbers.compaction_start.set(PART, 1)
+    numbers |= PartitionNumbers.expired_from.set(PART, 2)
+    numbers |= PartitionNumbers.expired_upto.set(PART, Position(20, 9))
     handle = DeltaTable(table().uri)
     handle.create_write_transaction(
         [],
@@ -232,7 +227,7 @@ def test_the_log_has_what_it_needs(tmp_path: Path) -> None:
             app_transactions=[Transaction(name, number) for name, number in numbers.items()]
         ),
     )
-    assert (table().expired_from(PART), table().compaction_start(PART)) == (2, 1)
+    assert (table().numbers(PART).expired_from, table().numbers(PART).compaction_start) == (2, 1)
     listed = partition([sealed(33), opened(35)], "35:4", "33:9")
     assert compacted_parts(table(), {PART: listed}) == (part(21, "33:9", "35:4", first=1),)
 

@@ -1,4 +1,4 @@
-"""A world for each kind of catalog that needs no server."""
+"""A world with a catalog that needs no server."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from tests.unit.iceberg.worlds import World
 
 
-@pytest.fixture(params=["files", "sql"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    found = World(request.param, tmp_path)
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    found = World(tmp_path)
     yield found
     found.close()
 

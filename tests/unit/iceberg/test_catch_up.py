@@ -28,13 +28,12 @@ from tests.support.iceberg import (
     iceberg_table,
 )
 from tests.support.tables import DAY_US, TOPIC, all_rows, now_us
-from tests.unit.iceberg.worlds import ANY_CATALOG, World
+from tests.unit.iceberg.worlds import World
 
 DEEP = pa.schema([*FIELDS, pa.field("at", pa.struct([("x", pa.int64())]))])
 
 
 @pytest.mark.usefixtures("small")
-@ANY_CATALOG
 def test_switched_on_for_an_old_table(world: World) -> None:
     for ledger in range(1, 5):
         world.fill(ledger)
@@ -57,7 +56,6 @@ def behind_a_cleaned_log(world: World) -> None:
         (world.directory / f"public/default/orders/_delta_log/{version:020}.json").unlink()
 
 
-@ANY_CATALOG
 def test_the_log_was_cleaned_up_meanwhile(world: World) -> None:
     behind_a_cleaned_log(world)
     result = world.follow()
@@ -65,7 +63,6 @@ def test_the_log_was_cleaned_up_meanwhile(world: World) -> None:
     world.check()
 
 
-@ANY_CATALOG
 def test_how_long_it_is_behind_where_the_log_has_forgotten_the_commit(world: World) -> None:
     """Since the snapshot was made, about; not for no time at all."""
     behind_a_cleaned_log(world)
@@ -76,7 +73,6 @@ def test_how_long_it_is_behind_where_the_log_has_forgotten_the_commit(world: Wor
     assert lag.seconds > 39 * 24 * 3600
 
 
-@ANY_CATALOG
 def test_more_commits_than_are_read_one_by_one(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,7 +86,6 @@ def test_more_commits_than_are_read_one_by_one(
     world.check()
 
 
-@ANY_CATALOG
 def test_a_table_that_was_made_again_in_its_place(world: World) -> None:
     """The same version, and as many commits: only the commits' ids tell."""
     world.fill(1)
@@ -104,7 +99,6 @@ def test_a_table_that_was_made_again_in_its_place(world: World) -> None:
     world.check()
 
 
-@ANY_CATALOG
 def test_one_that_was_made_again_with_a_column_of_another_type(world: World) -> None:
     """Its rows cannot be in the same Iceberg table, and are not said to be."""
     world.fill(1, fields=pa.schema([*FIELDS, pa.field("extra", pa.int64())]))
@@ -139,7 +133,7 @@ def test_text_and_bytes_are_not_each_other(
     tmp_path: Path, before: pa.DataType, after: pa.DataType
 ) -> None:
     """PyIceberg would read one as the other, and has no column to change."""
-    world = World("files", tmp_path)
+    world = World(tmp_path)
     world.fill(1, fields=pa.schema([*FIELDS, pa.field("extra", before)]))
     world.follow()
     shutil.rmtree(world.directory / "public")
@@ -153,7 +147,7 @@ def test_text_and_bytes_are_not_each_other(
 def test_times_that_another_writer_has_rounded_down_are_found(tmp_path: Path) -> None:
     """delta-rs writes the maximum of times cut to milliseconds, as Delta allows."""
     storage = open_storage(StorageConfig(uri=str(tmp_path)))
-    config = iceberg_config("files", tmp_path)
+    config = iceberg_config("sql", tmp_path)
     following = follower(storage, config)
     fill_typed(storage, 1)
     fill_typed(storage, 2)
@@ -166,7 +160,6 @@ def test_times_that_another_writer_has_rounded_down_are_found(tmp_path: Path) ->
         assert found.num_rows == 2
 
 
-@ANY_CATALOG
 def test_an_old_copy_of_the_table_was_put_back(world: World, tmp_path: Path) -> None:
     world.fill(1)
     shutil.copytree(world.directory / "public", tmp_path / "copy")
@@ -179,7 +172,6 @@ def test_an_old_copy_of_the_table_was_put_back(world: World, tmp_path: Path) -> 
     world.check()
 
 
-@ANY_CATALOG
 def test_a_restore_of_the_delta_table(world: World) -> None:
     world.fill(1)
     world.fill(2)
@@ -195,17 +187,13 @@ def test_a_restore_of_the_delta_table(world: World) -> None:
 def test_an_iceberg_table_that_was_dropped_is_made_again(world: World) -> None:
     world.fill(1, 2)
     world.follow()
-    if world.config.catalog == "files":
-        shutil.rmtree(world.directory / "~iceberg")
-    else:
-        with world.opened() as catalog:
-            catalog.drop_table(IDENTIFIER)
-            assert catalog.namespace_exists(IDENTIFIER[:-1])  # was made, as other catalogs need it
+    with world.opened() as catalog:
+        catalog.drop_table(IDENTIFIER)
+        assert catalog.namespace_exists(IDENTIFIER[:-1])  # was made, as other catalogs need it
     assert world.follow().added == 2
     world.check()
 
 
-@ANY_CATALOG
 def test_what_another_writer_did_to_the_files_is_put_right(world: World) -> None:
     world.fill(1, 2)
     world.follow()
@@ -227,7 +215,6 @@ def test_what_another_writer_did_to_the_files_is_put_right(world: World) -> None
     world.check()
 
 
-@ANY_CATALOG
 def test_a_file_that_another_writer_added_again(world: World) -> None:
     world.fill(1, 2)
     world.follow()
@@ -243,7 +230,7 @@ def test_a_file_that_another_writer_added_again(world: World) -> None:
 
 
 def test_two_topics_of_one_name_are_refused(tmp_path: Path) -> None:
-    world = World("files", tmp_path, namespace="all", table="one")
+    world = World(tmp_path, namespace="all", table="one")
     world.fill(1)
     world.follow()
     other = Topic("public", "default", "other")
@@ -255,7 +242,6 @@ def test_two_topics_of_one_name_are_refused(tmp_path: Path) -> None:
     world.close()
 
 
-@ANY_CATALOG
 def test_a_table_whose_files_are_not_its_rows_is_refused(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -266,7 +252,6 @@ def test_a_table_whose_files_are_not_its_rows_is_refused(world: World) -> None:
         world.follow()
 
 
-@ANY_CATALOG
 def test_files_without_statistics_are_counted_by_their_footers(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -288,7 +273,7 @@ def test_files_without_statistics_are_counted_by_their_footers(world: World) -> 
 @pytest.mark.usefixtures("small")
 def test_any_history_however_often_it_is_followed(tmp_path: Path, seed: int) -> None:
     choose = random.Random(seed)
-    world = World(("files", "sql")[seed % 2], tmp_path)
+    world = World(tmp_path)
     ledger = 0
     members = ["x"]
     for _ in range(14):

@@ -13,8 +13,9 @@ from pyiceberg.types import DoubleType, LongType, StringType
 
 from tests.support.additions import FIELDS
 from tests.support.iceberg import IDENTIFIER, iceberg_rows, iceberg_table
+from tests.support.steps import at_step, once
 from tests.support.tables import TOPIC, all_rows
-from tests.unit.iceberg.worlds import ANY_CATALOG, World
+from tests.unit.iceberg.worlds import World
 
 DEEP = pa.schema(
     [
@@ -48,11 +49,7 @@ CHANGES: dict[str, Callable[[UpdateSchema], object]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("world", "name"),
-    [("sql", "renames a member"), *(("files", name) for name in CHANGES)],
-    indirect=["world"],
-)
+@pytest.mark.parametrize("name", CHANGES)
 def test_what_another_writer_does_to_columns(world: World, name: str) -> None:
     """With and without a commit to Delta since, and one that has new columns itself."""
     world.fill(1, fields=DEEP)
@@ -77,7 +74,6 @@ def test_what_another_writer_does_to_columns(world: World, name: str) -> None:
     assert world.follow().idle
 
 
-@ANY_CATALOG
 def test_one_that_was_made_anew_by_its_name(world: World) -> None:
     """It has another id, by which nothing that there was is found."""
     world.fill(1)
@@ -90,7 +86,6 @@ def test_one_that_was_made_anew_by_its_name(world: World) -> None:
     world.check()
 
 
-@ANY_CATALOG
 def test_older_versions_are_read_as_before(world: World) -> None:
     """The ids are the same again, so bounds still skip files and time travel still finds values."""
     for ledger in (1, 2):
@@ -107,7 +102,6 @@ def test_older_versions_are_read_as_before(world: World) -> None:
     assert len(list(table.scan("__ledgerId = 3").plan_files())) == 1
 
 
-@ANY_CATALOG
 def test_also_where_another_writer_has_committed_rows_since(world: World) -> None:
     world.fill(1, 2)
     world.follow()
@@ -123,7 +117,6 @@ def test_also_where_another_writer_has_committed_rows_since(world: World) -> Non
     world.check()
 
 
-@ANY_CATALOG
 def test_what_is_said_of_columns_and_their_order_are_anybodys(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -142,7 +135,6 @@ def test_what_is_said_of_columns_and_their_order_are_anybodys(world: World) -> N
     assert sorted(map(normal, iceberg_rows(table))) == sorted(map(normal, all_rows(world.storage)))
 
 
-@ANY_CATALOG
 def test_a_mapping_that_another_writer_has_changed(world: World) -> None:
     """By it readers find the columns, so it is not theirs."""
     world.fill(1)
@@ -165,14 +157,14 @@ def normal(row: str) -> list[str]:
 
 
 def test_two_put_them_back_at_once(tmp_path: Path) -> None:
-    world = World("sql", tmp_path)
+    world = World(tmp_path)
     world.fill(1)
     world.follow()
     altered(world, CHANGES["renames"])
     world.fill(2)
     first = world.another()
-    second = world.another(reached=lambda step: first.follow(TOPIC) and None)
-    second.follow(TOPIC)
+    with at_step("iceberg-written", once(lambda: first.follow(TOPIC))):
+        world.another().follow(TOPIC)
     world.check()
     assert world.versions() == [1, 2]
     world.close()

@@ -15,6 +15,7 @@ from reader.errors import (
     PulsarLakeError,
     UnavailableError,
 )
+from tests.support.steps import at_step, once
 from tests.support.tables import TOPIC
 from tests.unit.iceberg.worlds import World
 
@@ -113,12 +114,15 @@ def test_a_defect_says_what_it_is(error: Exception, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_defect_in_the_middle_is_one_line_and_costs_nothing(world: World) -> None:
-    def reached(step: str) -> None:
+    def fail() -> None:
         raise KeyError("a defect")
 
     world.fill(1)
-    with pytest.raises(PulsarLakeError, match="KeyError") as caught:
-        world.another(reached=reached).follow(TOPIC)
+    with (
+        pytest.raises(PulsarLakeError, match="KeyError") as caught,
+        at_step("iceberg-written", once(fail)),
+    ):
+        world.another().follow(TOPIC)
     assert type(caught.value) is PulsarLakeError
     world.follow()
     world.check()

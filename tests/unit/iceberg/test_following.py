@@ -9,10 +9,9 @@ from reader.errors import UnsupportedError
 from tests.support.additions import FIELDS, PUBLISHED
 from tests.support.iceberg import IDENTIFIER, iceberg_rows, iceberg_table
 from tests.support.tables import DAY_US, TOPIC, all_rows, now_us
-from tests.unit.iceberg.worlds import ANY_CATALOG, World
+from tests.unit.iceberg.worlds import World
 
 
-@ANY_CATALOG
 def test_without_a_table_there_is_nothing_to_follow(world: World) -> None:
     result = world.follow()
     assert (result.version, result.idle) == (None, True)
@@ -45,7 +44,6 @@ def test_appends(world: World) -> None:
     assert world.versions() == [1, 2, 3]
 
 
-@ANY_CATALOG
 def test_commits_that_came_together_are_one_snapshot(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -56,7 +54,6 @@ def test_commits_that_came_together_are_one_snapshot(world: World) -> None:
     assert world.versions() == [1, 4]
 
 
-@ANY_CATALOG
 def test_what_is_followed_already_is_no_commit(world: World) -> None:
     world.fill(1)
     first = world.follow()
@@ -66,7 +63,6 @@ def test_what_is_followed_already_is_no_commit(world: World) -> None:
     assert iceberg_table(world.storage, world.config).metadata_location == before
 
 
-@ANY_CATALOG
 def test_a_commit_without_files_moves_the_version(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -91,7 +87,6 @@ def test_columns_and_members_of_structs_that_are_new(world: World) -> None:
     assert table.scan(selected_fields=("at",)).to_arrow().num_rows == 30
 
 
-@ANY_CATALOG
 def test_rows_with_nan_and_null_are_found(world: World) -> None:
     world.fill(1, 2)
     world.follow()
@@ -119,7 +114,6 @@ def test_compaction(world: World) -> None:
 
 
 @pytest.mark.usefixtures("small")
-@ANY_CATALOG
 def test_new_rows_that_come_with_compaction_are_an_overwrite(world: World) -> None:
     """Who reads appended rows alone, as a Spark stream that skips overwrites, misses them."""
     world.fill(1)
@@ -137,7 +131,6 @@ def test_new_rows_that_come_with_compaction_are_an_overwrite(world: World) -> No
 
 
 @pytest.mark.usefixtures("small")
-@ANY_CATALOG
 def test_manifests_do_not_grow_in_number(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each commit lists them all, and each reader's plan opens them all."""
     monkeypatch.setattr("pyiceberg.table.TableProperties.MANIFEST_MIN_MERGE_COUNT_DEFAULT", 3)
@@ -157,7 +150,6 @@ def test_manifests_do_not_grow_in_number(world: World, monkeypatch: pytest.Monke
     world.check()
 
 
-@ANY_CATALOG
 def test_expiry_of_whole_files_and_of_parts(world: World) -> None:
     now = now_us()
     world.fill(1, 2, published=[now - 30 * DAY_US, now])
@@ -169,7 +161,6 @@ def test_expiry_of_whole_files_and_of_parts(world: World) -> None:
     world.check()
 
 
-@ANY_CATALOG
 def test_only_files_that_may_hold_rows_are_planned(world: World) -> None:
     world.fill(*range(1, 21), published=[PUBLISHED + one * DAY_US for one in range(20)])
     world.follow()
@@ -190,7 +181,6 @@ def test_only_files_that_may_hold_rows_are_planned(world: World) -> None:
         assert table.scan(where).to_arrow().num_rows == rows
 
 
-@ANY_CATALOG
 def test_columns_that_iceberg_cannot_have_are_an_error(world: World) -> None:
     both = [pa.field("at.x", pa.int64()), pa.field("at", pa.struct([("x", pa.int64())]))]
     world.fill(1, fields=pa.schema([*FIELDS, *both]))
@@ -198,7 +188,6 @@ def test_columns_that_iceberg_cannot_have_are_an_error(world: World) -> None:
         world.follow()
 
 
-@ANY_CATALOG
 def test_the_table_is_not_the_engines_to_delete_from(world: World) -> None:
     world.fill(1)
     world.follow()

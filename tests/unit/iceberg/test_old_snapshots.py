@@ -12,8 +12,9 @@ from offloader.iceberg.storage_files import path_of
 from offloader.iceberg.unused_metadata import remove_unused
 from reader.errors import UnavailableError
 from tests.support.iceberg import IDENTIFIER, iceberg_rows, iceberg_table
+from tests.support.steps import at_step, once
 from tests.support.tables import TOPIC, all_rows, make_older
-from tests.unit.iceberg.worlds import ANY_CATALOG, World
+from tests.unit.iceberg.worlds import World
 
 HOUR_MS = 3_600_000
 KILLED = {
@@ -66,7 +67,6 @@ def test_a_superseded_snapshot_is_kept_for_a_while(world: World) -> None:
     world.check()
 
 
-@ANY_CATALOG
 def test_one_is_kept_from_when_it_was_superseded_not_from_when_it_was_made(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -75,7 +75,6 @@ def test_one_is_kept_from_when_it_was_superseded_not_from_when_it_was_made(world
     assert world.versions() == [1]
 
 
-@ANY_CATALOG
 def test_one_that_was_made_long_ago_and_superseded_just_now(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -89,7 +88,6 @@ def test_one_that_was_made_long_ago_and_superseded_just_now(world: World) -> Non
     assert snapshots.superseded(table, after.timestamp_ms + HOUR_MS) == [old]
 
 
-@ANY_CATALOG
 def test_one_whose_successor_came_late_counts_from_the_delta_commit(world: World) -> None:
     """Iceberg was away for a day and a half: what vacuum counts from is Delta's commit."""
     world.fill(1)
@@ -106,7 +104,6 @@ def test_one_whose_successor_came_late_counts_from_the_delta_commit(world: World
     assert snapshots.superseded(table, one.timestamp_ms - HOUR_MS) == []
 
 
-@ANY_CATALOG
 def test_tags_stay(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -123,7 +120,6 @@ def test_tags_stay(world: World) -> None:
     assert world.versions() == [1, 2]
 
 
-@ANY_CATALOG
 def test_there_are_not_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offloader.iceberg.snapshots.MOST_SNAPSHOTS", 2)
     for ledger in range(1, 6):
@@ -134,7 +130,6 @@ def test_there_are_not_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("small")
-@ANY_CATALOG
 def test_vacuum_deletes_nothing_that_a_snapshot_has(world: World) -> None:
     """At any time in two windows, with a turn of Iceberg's before each vacuum."""
     compact(world)
@@ -190,7 +185,6 @@ def test_unused_metadata_is_deleted_and_nothing_else(world: World) -> None:
     assert iceberg_rows(iceberg_table(world.storage, world.config)) == all_rows(world.storage)
 
 
-@ANY_CATALOG
 def test_a_clean_up_that_fails_holds_up_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,7 +201,6 @@ def test_a_clean_up_that_fails_holds_up_nothing(
     world.check()
 
 
-@ANY_CATALOG
 def test_a_clock_that_is_ahead_costs_no_commit_that_is_on_its_way(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,36 +215,34 @@ def test_a_clock_that_is_ahead_costs_no_commit_that_is_on_its_way(
         other.follow(TOPIC)
     world.fill(3)
 
-    def cleaned(step: str) -> None:
-        if step == "iceberg-written":
-            directory = "~iceberg/pulsar_lake/public/default/orders/metadata"
-            with world.opened() as catalog:
-                remove_unused(
-                    world.storage,
-                    directory,
-                    lambda: catalog.load_table(IDENTIFIER),
-                    before_ms=int((real() + ahead) * 1000),
-                    go_on=lambda: None,
-                )
+    def cleaned() -> None:
+        directory = "~iceberg/pulsar_lake/public/default/orders/metadata"
+        with world.opened() as catalog:
+            remove_unused(
+                world.storage,
+                directory,
+                lambda: catalog.load_table(IDENTIFIER),
+                before_ms=int((real() + ahead) * 1000),
+                raise_if_stopped=lambda: None,
+            )
 
     world.ahead_ms = ahead * 1000
-    world.another(reached=cleaned).follow(TOPIC)
+    with at_step("iceberg-written", once(cleaned)):
+        world.another().follow(TOPIC)
     world.check()
 
 
-@ANY_CATALOG
 def test_what_a_killed_attempt_has_left_is_deleted_later(world: World) -> None:
     world.fill(1)
     world.follow()
     world.fill(2)
 
-    def die(step: str) -> None:
-        if step == "iceberg-written":
-            raise KeyboardInterrupt
+    def die() -> None:
+        raise KeyboardInterrupt
 
     before = metadata_names(world)
-    with pytest.raises(KeyboardInterrupt):
-        world.another(reached=die).follow(TOPIC)
+    with pytest.raises(KeyboardInterrupt), at_step("iceberg-written", once(die)):
+        world.another().follow(TOPIC)
     left = metadata_names(world) - before
     assert len(left) == 2  # a manifest and a list of them
     world.follow()
@@ -264,7 +255,6 @@ def test_what_a_killed_attempt_has_left_is_deleted_later(world: World) -> None:
     world.check()
 
 
-@ANY_CATALOG
 def test_what_was_being_written_to_hdfs_is_deleted_later(world: World) -> None:
     """It shows unfinished files, under names beside their places."""
     world.fill(1)

@@ -21,7 +21,7 @@ from tests.support.tables import TOPIC
 
 def test_it_is_off_by_default() -> None:
     assert not load_config({}).iceberg.enabled
-    assert load_config({"iceberg": {"catalog": "files"}}).iceberg.enabled
+    assert load_config({"iceberg": {"catalog": "sql"}}).iceberg.enabled
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_without_pyiceberg_the_offloader_says_what_to_install(
 ) -> None:
     storage = open_storage(StorageConfig(uri=str(tmp_path)))
     monkeypatch.setitem(sys.modules, "offloader.iceberg.follower", None)
-    config = load_config({"iceberg": {"catalog": "files"}})
+    config = load_config({"iceberg": {"catalog": "sql"}})
     with pytest.raises(ConfigurationError, match=r"pulsar-lake\[iceberg\]"):
         open_follower(storage, config)
     assert open_follower(storage, load_config({})) is None

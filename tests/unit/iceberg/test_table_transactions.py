@@ -8,10 +8,9 @@ from pyiceberg.table.update import update_table_metadata
 
 from offloader.iceberg.table_transactions import ChangingTransaction
 from tests.support.iceberg import IDENTIFIER
-from tests.unit.iceberg.worlds import ANY_CATALOG, World
+from tests.unit.iceberg.worlds import World
 
 
-@ANY_CATALOG
 def test_each_change_is_seen(world: World) -> None:
     world.fill(1)
     world.follow()
@@ -32,7 +31,6 @@ def test_each_change_is_seen(world: World) -> None:
         assert {"other", "p2"} <= ours.table_metadata.properties.keys()
 
 
-@ANY_CATALOG
 def test_a_commit_copies_the_metadata_a_few_times(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,15 @@ from offloader.config import IcebergConfig
 from offloader.iceberg.catalogs import open_catalog
 from offloader.iceberg.follower import IcebergFollower
 from offloader.iceberg.unused_metadata import remove_unused
-from offloader.killpoint import Step
 from offloader.model import IcebergLag
 from reader.background import in_thread
 from reader.errors import CommitConflictError, UnavailableError
 from reader.model import Topic
 from reader.storage import Storage
 from tests.support.iceberg import follow_all, iceberg_table
+from tests.support.steps import Step, at_step, once
 from tests.support.tables import TOPIC
-from tests.unit.iceberg.worlds import ANY_CATALOG, World
+from tests.unit.iceberg.worlds import World
 
 
 def files_of(world: World) -> Counter[str]:
@@ -32,24 +31,13 @@ def files_of(world: World) -> Counter[str]:
     return Counter(one.file.file_path for one in tasks)
 
 
-def once(step: Step, do: Callable[[], object]) -> Callable[[Step], None]:
-    """What ``reached`` calls at the first ``step``."""
-    left = [do]
-
-    def reached(at: Step) -> None:
-        if at == step and left:
-            left.pop()()
-
-    return reached
-
-
 def test_one_that_was_overtaken_before_its_commit_begins_anew(world: World) -> None:
     world.fill(1)
     world.follow()
     world.fill(2)
     other = world.another()
-    slow = world.another(reached=once("iceberg-written", lambda: other.follow(TOPIC)))
-    result = slow.follow(TOPIC)
+    with at_step("iceberg-written", once(lambda: other.follow(TOPIC))):
+        result = world.another().follow(TOPIC)
     assert (result.before, result.version, result.added) == (2, 2, 0)
     world.check()
     assert world.versions() == [1, 2]
@@ -66,7 +54,8 @@ def test_one_that_was_overtaken_by_a_newer_version(world: World) -> None:
         world.fill(3)
         other.follow(TOPIC)
 
-    world.another(reached=once("iceberg-written", overtake)).follow(TOPIC)
+    with at_step("iceberg-written", once(overtake)):
+        world.another().follow(TOPIC)
     world.check()
     assert world.versions() == [1, 3]
 
@@ -74,7 +63,8 @@ def test_one_that_was_overtaken_by_a_newer_version(world: World) -> None:
 def test_both_make_the_table(world: World) -> None:
     world.fill(1)
     other = world.another()
-    world.another(reached=once("iceberg-written", lambda: other.follow(TOPIC))).follow(TOPIC)
+    with at_step("iceberg-written", once(lambda: other.follow(TOPIC))):
+        world.another().follow(TOPIC)
     world.check()
     assert world.versions() == [1]
 
@@ -97,8 +87,8 @@ def test_both_expire_the_same_snapshots(world: World) -> None:
         world.follow()
     world.ahead_ms = 30 * 3_600_000
     other = world.another()
-    slow = world.another(reached=once("iceberg-written", lambda: other.follow(TOPIC)))
-    assert slow.follow(TOPIC).expired == 0, "the other one has"
+    with at_step("iceberg-written", once(lambda: other.follow(TOPIC))):
+        assert world.another().follow(TOPIC).expired == 0, "the other one has"
     assert world.versions() == [3]
     world.check()
 
@@ -108,7 +98,7 @@ def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
     for number in range(3):
         directory = tmp_path / str(number)
         directory.mkdir()
-        world = World("sql", directory)
+        world = World(directory)
         world.fill(1)
         together = threading.Barrier(8)
 
@@ -122,7 +112,6 @@ def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
         world.close()
 
 
-@ANY_CATALOG
 def test_one_whose_clock_is_behind_commits_nothing(world: World) -> None:
     """Java's readers refuse a table whose snapshots are out of order by more than a minute."""
     world.fill(1)
@@ -137,7 +126,6 @@ def test_one_whose_clock_is_behind_commits_nothing(world: World) -> None:
     world.check()
 
 
-@ANY_CATALOG
 def test_one_whose_clock_is_not_the_storages_commits_nothing(world: World) -> None:
     """A day ahead, it would expire all that readers were told they have, and keep others out."""
     for ledger in (1, 2):
@@ -161,7 +149,6 @@ def test_one_whose_clock_is_not_the_storages_commits_nothing(world: World) -> No
     assert world.versions() == [1, 2, 3]
 
 
-@ANY_CATALOG
 def test_a_clock_that_jumps_is_noticed(world: World) -> None:
     """However lately the storage was asked: the ten minutes are this host's own."""
     world.fill(1)
@@ -175,7 +162,6 @@ def test_a_clock_that_jumps_is_noticed(world: World) -> None:
     assert world.versions() == [1]
 
 
-@ANY_CATALOG
 def test_the_storage_is_asked_for_the_time_now_and_then(world: World) -> None:
     asked = []
 
@@ -201,7 +187,6 @@ def test_the_storage_is_asked_for_the_time_now_and_then(world: World) -> None:
     world.check()
 
 
-@ANY_CATALOG
 def test_a_clock_set_back_does_not_stop_the_daily_cleaning(world: World) -> None:
     """The clock is set back by 23 hours after the first cleaning."""
     now = [0.0]
@@ -303,14 +288,14 @@ def test_one_that_was_killed_is_gone_on_from(world: World, step: Step) -> None:
         raise Killed
 
     world.fill(1)
-    with pytest.raises(Killed):
-        world.another(reached=once(step, die)).follow(TOPIC)
+    with pytest.raises(Killed), at_step(step, once(die)):
+        world.another().follow(TOPIC)
     world.fill(2)
     world.follow()
     world.check()
     world.fill(3)
-    with pytest.raises(Killed):
-        world.another(reached=once(step, die)).follow(TOPIC)
+    with pytest.raises(Killed), at_step(step, once(die)):
+        world.another().follow(TOPIC)
     world.follow()
     world.check()
     assert set(files_of(world).values()) == {1}

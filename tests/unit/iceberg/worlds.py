@@ -11,10 +11,9 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from pyiceberg.catalog import Catalog
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.iceberg.catalogs import open_catalog
 from offloader.iceberg.follower import IcebergFollower
 from offloader.iceberg.snapshots import Shown, shown_by
@@ -34,10 +33,7 @@ from tests.support.iceberg import (
 )
 from tests.support.tables import TOPIC, all_rows, fill, maintainer
 
-__all__ = ["ANY_CATALOG", "World"]
-
-ANY_CATALOG = pytest.mark.parametrize("world", ["files"], indirect=True)
-"""A mark for tests of what does not depend on the catalog: they run with the cheapest one."""
+__all__ = ["World"]
 
 
 @cache
@@ -50,12 +46,12 @@ def _one_ledger() -> Path:
 
 
 class World:
-    """In ``directory``. ``kind``: of the catalog. ``settings``: of ``[iceberg]``."""
+    """In ``directory``, with a catalog in a database. ``settings``: of ``[iceberg]``."""
 
-    def __init__(self, kind: str, directory: Path, **settings: Any) -> None:
+    def __init__(self, directory: Path, **settings: Any) -> None:
         self.directory = directory / "lake"
         self.storage = open_storage(StorageConfig(uri=str(self.directory)))
-        self.config = iceberg_config(kind, directory, **settings)
+        self.config = iceberg_config("sql", directory, **settings)
         self.ahead_ms = 0
         self._open: list[IcebergFollower] = []
         self.follower = self.another()
@@ -87,7 +83,9 @@ class World:
         """A commit of a ledger without rows."""
         table = open_table(self.storage, TOPIC)
         before = table.watermark(Partition(TOPIC, 0))
-        append(self.storage, table, addition(self.storage, TOPIC, [ledger], before=before, rows=0))
+        DeltaCommitter(self.storage).commit(
+            table, addition(self.storage, TOPIC, [ledger], before=before, rows=0)
+        )
 
     def opened(self) -> Catalog:
         """The catalog, as another writer has it."""

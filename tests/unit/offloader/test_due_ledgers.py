@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from offloader.convert.due_segments import due_ledgers
-from offloader.model import Due, LedgerRows
+from offloader.model import Due
+from offloader.output import LedgerRows
 from reader.model import Partition, Position, Topic
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 

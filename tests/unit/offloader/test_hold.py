@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.subscription.hold import claim, missing, moves, next_needed, settled, strayed
 from offloader.turn.known_versions import KnownVersions
 from reader.config import StorageConfig
@@ -18,8 +18,8 @@ from reader.model import Partition, Position, Topic
 from reader.pulsar import TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.storage import open_storage
-from reader.table import TopicTable
-from tests.support.additions import addition, open_table
+from reader.table import PartitionNumbers, TopicTable
+from tests.support.additions import addition, numbers_of, open_table
 
 TOPIC = Topic("public", "default", "orders")
 PARTITION = Partition(TOPIC, 0)
@@ -43,11 +43,8 @@ class Table:
     mark: int
     begins: Position | None = None
 
-    def lookback(self, partition: Partition) -> Position | None:
-        return self.begins
-
-    def watermark(self, partition: Partition) -> int:
-        return self.mark
+    def numbers(self, partition: Partition) -> PartitionNumbers:
+        return numbers_of(partition, watermark=self.mark, lookback=self.begins)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +123,7 @@ def test_only_what_has_been_in_the_log_for_the_grace_is_released(tmp_path: Path)
     storage = open_storage(StorageConfig(uri=str(tmp_path)))
     times = []
     for step in range(3):
-        table = append(
-            storage,
+        table = DeltaCommitter(storage).commit(
             TopicTable.open(storage, TOPIC),
             addition(storage, TOPIC, [step], before=step - 1),
         )
@@ -156,8 +152,7 @@ def test_the_grace_is_over_for_what_this_process_has_known_for_so_long(tmp_path:
     now = [50.0]
     known: KnownVersions | None = None
     for step in range(2):
-        table = append(
-            storage,
+        table = DeltaCommitter(storage).commit(
             TopicTable.open(storage, TOPIC),
             addition(storage, TOPIC, [step], before=step - 1),
         )

@@ -12,7 +12,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
-from offloader.model.files import WrittenFile
+from offloader.output.files import WrittenFile
 from offloader.parquet import writer as parquet
 from offloader.parquet.encodings import different_columns
 from offloader.parquet.statistics import FileStatistics, statistics_columns

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.schedule import topic_backlog
 from offloader.service.status import topic_status
 from reader.config import StorageConfig
@@ -68,7 +68,7 @@ class OnlyStorage:
 
 def test_the_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clients = OnlyStorage(open_storage(StorageConfig(uri=str(tmp_path))))
-    append(clients.storage, None, addition(clients.storage, TOPIC, [3]))
+    DeltaCommitter(clients.storage).commit(None, addition(clients.storage, TOPIC, [3]))
     table = open_table(clients.storage, TOPIC)
     for number in (1, 2):
         table.handle.delete(f"id = {number}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -15,14 +14,12 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position
 from reader.pulsar import TABLE_KEY, PartitionLedgers
 from reader.pulsar.admin import AdminClient
+from tests.support.conversions import no_jobs
 from tests.unit.turns.pulsar_world import HOUR, PLAIN, World
 from tests.unit.web.world import NOWHERE, ORDERS
 
 
 def test_a_commit_counts_when_pulsar_goes_away_before_its_release() -> None:
-    def no_spark() -> NoReturn:
-        raise AssertionError("nothing is converted")
-
     config = load_config({"pulsar": {"admin_url": NOWHERE}, "storage": {"uri": "/nowhere"}})
     said: list[str] = []
     partition, nothing = Partition(ORDERS, -1), Position(-1, -1)
@@ -30,7 +27,7 @@ def test_a_commit_counts_when_pulsar_goes_away_before_its_release() -> None:
     held = HeldTopic(ORDERS, 0, 0.0, 0.0, {partition: empty}, None, (), ())
     with AdminClient(config.pulsar) as admin:
         offloader = TopicOffloader(
-            Clients(config, admin=admin), config.offload, no_spark, say=said.append
+            Clients(config, admin=admin), config.offload, no_jobs(), say=said.append
         )
         assert offloader.release_at_once(held) is None, "for the next turn"
         with pytest.raises(UnavailableError):

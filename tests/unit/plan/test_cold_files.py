@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,8 @@ from reader.model import Position, Topic
 from reader.plan import AllOf, AnyOf, ColdFile, Filter, NullTest, Predicate, Unequal, files_to_read
 from reader.plan.cold_files import plan_files, table_files
 from reader.plan.offloaded import cold_part, older_ledgers
-from reader.table import TopicTable
+from reader.table import TopicNumbers, TopicTable
+from tests.support.additions import numbers_of
 from tests.unit.decode.entries import entry
 from tests.unit.turns.pulsar_world import START, World
 
@@ -232,6 +234,11 @@ def test_rows_have_expired_of_ledgers_with_older_ones(
     limits = {"__partition": (0, 0), "__ledgerId": (ledger, ledger)}
     file = ColdFile("a", 10, 5, {**limits, "__publishTime": (oldest, 5_000_000)})
     topic = Topic("public", "default", "orders")
-    table: Any = SimpleNamespace(topic=topic, expired_before=1000, expired=lambda partition: 7)
+    numbers = TopicNumbers(topic.full_name, TopicNumbers.expired_before.set(topic, 1000).get)
+    table: Any = SimpleNamespace(
+        topic=topic,
+        topic_numbers=numbers,
+        numbers=partial(numbers_of, expired_upto=Position(7, 0)),
+    )
     (found,) = older_ledgers(table, [file], [])
     assert found.reason.expired_before == expired

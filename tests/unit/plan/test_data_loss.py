@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.commit.schema_changes import evolve
 from reader.config import StorageConfig
 from reader.errors import ConfigurationError
@@ -16,20 +16,18 @@ from reader.model import Partition, Position
 from reader.plan.data_loss import DataLoss, loss_at, new_losses, refuse_data_loss
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from reader.storage import open_storage
-from tests.support.additions import CREATED, addition, open_table
+from reader.table import PartitionNumbers, TopicNumbers
+from tests.support.additions import CREATED, addition, numbers_of, open_table
 from tests.unit.plan.values import TOPIC
 
 
 class Table:
     """Commits expected ledger 3 of partition 0 and ledger 5 of partition 1; it has no loss yet."""
 
-    has_data_loss = False
+    topic_numbers = TopicNumbers(TOPIC.full_name, lambda app_id: None)
 
-    def expected(self, partition: Partition) -> int | None:
-        return {0: 3, 1: 5}.get(partition.index)
-
-    def open_ledger(self, partition: Partition) -> int | None:
-        return None
+    def numbers(self, partition: Partition) -> PartitionNumbers:
+        return numbers_of(partition, expected={0: 3, 1: 5}.get(partition.index))
 
     def created_at(self, partition: Partition) -> str:
         return "then"
@@ -68,7 +66,7 @@ def test_none_is_lost_between_the_commits_of_a_topic_made_again(
     storage = open_storage(StorageConfig(uri=str(tmp_path)))
     first = addition(storage, TOPIC, [1])
     step = replace(first.advances[0], expected=expected, open_ledger=open_ledger)
-    table = append(storage, None, replace(first, advances=(step,)))
+    table = DeltaCommitter(storage).commit(None, replace(first, advances=(step,)))
     more = addition(storage, TOPIC, [8], before=1)
     again = replace(more, advances=(replace(more.advances[0], created_at="now"),))
     listed = of(replace(listing(0, 7, 8, created=CREATED), added=3, kept=2))
@@ -79,7 +77,7 @@ def test_none_is_lost_between_the_commits_of_a_topic_made_again(
     between = open_table(storage, TOPIC)
     assert between.created_at(Partition(TOPIC, 0)) == "now"
     assert new_losses(between, made_again) == []
-    assert append(storage, between, again).watermark(Partition(TOPIC, 0)) == 8
+    assert DeltaCommitter(storage).commit(between, again).watermark(Partition(TOPIC, 0)) == 8
 
 
 def test_a_query_says_the_first_loss_and_how_many_follow() -> None:
@@ -98,7 +96,9 @@ def test_a_partition_is_newer_than_its_table_by_what_the_table_recorded(
     """The broker's clock is a lifetime behind, or ahead, of that of who made the table."""
     storage = open_storage(StorageConfig(uri=str(tmp_path)))
     first = addition(storage, TOPIC, [1])
-    table = append(storage, None, replace(first, partitions={0: CREATED, 1: created}))
+    table = DeltaCommitter(storage).commit(
+        None, replace(first, partitions={0: CREATED, 1: created})
+    )
     trimmed = replace(listing(1, 7, created=created), added=9, kept=1)
     assert new_losses(table, of(trimmed)) == [], "the topic had it before the first hold"
     again = replace(trimmed, created_at="2026-05-05T00:00:00Z")
@@ -106,5 +106,5 @@ def test_a_partition_is_newer_than_its_table_by_what_the_table_recorded(
     added = replace(trimmed, partition=Partition(TOPIC, 2))
     assert new_losses(table, of(added)) == [DataLoss(Partition(TOPIC, 2), -1, 7)]
     more = replace(addition(storage, TOPIC, [2], before=1), partitions={0: CREATED, 2: created})
-    later = append(storage, table, more)
+    later = DeltaCommitter(storage).commit(table, more)
     assert new_losses(later, of(added)) == new_losses(table, of(added)), "written once"

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from reader.config import ReadConfig
 from reader.errors import NotFoundError
 from reader.model import Partition
@@ -48,8 +48,7 @@ def fill(storage: Storage, *commits: Sequence[int], published: int = PUBLISHED) 
     for ledgers in commits:
         table = TopicTable.open(storage, TOPIC)
         before = table.watermark(PART) if table else -1
-        append(
-            storage,
+        DeltaCommitter(storage).commit(
             table,
             addition(storage, TOPIC, ledgers, before=before, partition=-1, published=published),
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError
 from reader.plan.history import HistoryChecks, check_same_topic, last_closed
@@ -71,7 +71,9 @@ def offload(
     )
     [advance] = made.advances
     advance = replace(advance, closed=last_closed(table, part, upto) if numbers else None)
-    return append(storage, table, replace(made, advances=(advance,), ledgers=(*losses, *ledgers)))
+    return DeltaCommitter(storage).commit(
+        table, replace(made, advances=(advance,), ledgers=(*losses, *ledgers))
+    )
 
 
 BEFORE = listed([sealed(5), sealed(6), sealed(7), sealed(8), opened(9)])
@@ -152,7 +154,7 @@ def test_clocks_of_brokers_differ(storage: Storage) -> None:
     later = listed([*part.ledgers[:2], sealed(7, closed_at=50), opened(8)])
     check(offload(storage, later, 7), later)
     table = open_table(storage, TOPIC)
-    assert (table.closed_at(PART), table.closed_ledger(PART)) == (9000, 7)
+    assert (table.numbers(PART).closed_at, table.numbers(PART).closed_ledger) == (9000, 7)
 
 
 def test_a_terminated_topic_is_loaded_again(storage: Storage) -> None:
@@ -170,11 +172,11 @@ def test_an_older_version_offloads_in_between(storage: Storage) -> None:
     """It leaves the number where it was, behind its watermark."""
     offload(storage, BEFORE, 6)
     table = offload(storage, BEFORE, 8, numbers=False)
-    assert (table.watermark(PART), table.closed_ledger(PART)) == (8, 6)
+    assert (table.watermark(PART), table.numbers(PART).closed_ledger) == (8, 6)
     check(table, BEFORE)
     again = listed([*BEFORE.ledgers[:4], sealed(9), opened(10)])
     table = offload(storage, again, 9)
-    assert (table.closed_at(PART), table.closed_ledger(PART)) == (9000, 9)
+    assert (table.numbers(PART).closed_at, table.numbers(PART).closed_ledger) == (9000, 9)
     check(table, again)
 
 
@@ -245,9 +247,9 @@ def test_a_broker_lags_that_tells_close_times(storage: Storage) -> None:
     contradicts that."""
     lagging = listed([sealed(5), sealed(6), sealed(7), opened(8)], timed_upto=7)
     table = offload(storage, lagging, 7)
-    assert (table.closed_at(PART), table.closed_ledger(PART)) == (6000, 6)
+    assert (table.numbers(PART).closed_at, table.numbers(PART).closed_ledger) == (6000, 6)
     now = listed([sealed(5), sealed(6), sealed(7, closed_at=9900), opened(8)])
     check(table, now)
     again = listed([*now.ledgers[:3], sealed(8, closed_at=9950), opened(9)])
     table = offload(storage, again, 8)
-    assert (table.closed_at(PART), table.closed_ledger(PART)) == (9950, 8)
+    assert (table.numbers(PART).closed_at, table.numbers(PART).closed_ledger) == (9950, 8)

@@ -27,7 +27,7 @@ from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from testbed.serving import refusing_port
-from tests.support.command_line import run
+from tests.support.terminal import run_in_process as run
 
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "name": "a", "at": datetime(2026, 1, 2, 3, 4, 5, 678, UTC), "raw": b"\x00\xff"},

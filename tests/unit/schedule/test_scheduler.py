@@ -11,9 +11,11 @@ from queue import Queue
 import pytest
 
 from offloader.config import OffloadConfig
+from offloader.model import Clocks
 from offloader.model.observation import Discovery, Observation
 from offloader.model.stopping import StoppedError
 from offloader.model.turn import Committed, TaskCallback, Turn, Workers
+from offloader.schedule import Rounds
 from offloader.schedule.lanes import LANES, TurnKind
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.scheduler import Scheduler
@@ -86,11 +88,10 @@ def scheduler(
         TopicQueue(OffloadConfig(interval=timedelta(seconds=60))),
         world.discover,
         world,
-        interval=60.0,
+        Rounds(60.0, wake_seconds=0.01),
         ended=world.ended,
         is_fatal=is_fatal,
-        monotonic=lambda: AT,
-        wake_seconds=0.01,
+        clocks=Clocks(elapsed=lambda: AT),
     )
 
 
@@ -154,10 +155,9 @@ def test_turns_start_while_a_round_waits_for_pulsar() -> None:
         TopicQueue(OffloadConfig(interval=timedelta(seconds=60))),
         discover,
         world,
-        interval=60.0,
+        Rounds(60.0, wake_seconds=0.01),
         ended=ended,
-        monotonic=lambda: now[0],
-        wake_seconds=0.01,
+        clocks=Clocks(elapsed=lambda: now[0]),
     )
     with running(made):
         assert made.request(A).result(60) is not None
@@ -317,11 +317,10 @@ def test_nobody_who_is_told_stops_a_turn_or_the_others() -> None:
         TopicQueue(OffloadConfig(interval=timedelta(seconds=60))),
         world.discover,
         world,
-        interval=60.0,
+        Rounds(60.0, wake_seconds=0.01),
         ended=broken,
         moved=broken,
-        monotonic=lambda: AT,
-        wake_seconds=0.01,
+        clocks=Clocks(elapsed=lambda: AT),
     )
     requests = [made.request(A), made.request(B)]
     for one in requests:
@@ -362,10 +361,9 @@ def test_a_clock_that_is_set_stops_no_round(hours: int) -> None:
         TopicQueue(OffloadConfig(interval=timedelta(seconds=60)), always=True),
         lambda: discover(),
         world,
-        interval=60.0,
+        Rounds(60.0, wake_seconds=0.01),
         ended=world.ended,
-        clock=lambda: time["clock"],
-        monotonic=lambda: time["monotonic"],
+        clocks=Clocks(lambda: int(time["clock"] * 1000), lambda: time["monotonic"]),
     )
     rounds, is_set = 0, False
 

@@ -13,6 +13,7 @@ import pytest
 
 from offloader.config import OffloadConfig
 from offloader.model.observation import Discovery
+from offloader.schedule import Rounds
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.scheduler import Scheduler
 from offloader.turn.topic_offloader import TopicOffloader
@@ -128,9 +129,8 @@ def long_turn(pulsar: GrowingPulsar, offloader: TopicOffloader) -> Iterator[Sche
         TopicQueue(OffloadConfig()),
         lambda: Discovery(dict.fromkeys([TOPIC], tuple(pulsar.parts)), None),
         offloader,
-        interval=3600.0,
+        Rounds(3600.0, wake_seconds=0.01),
         ended=lambda topic, result, retry_at: None,
-        wake_seconds=0.01,
     )
     request = made.request(TOPIC)
     run = partial(made.run, lambda: request.done, rounds=False)

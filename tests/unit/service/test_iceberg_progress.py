@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.model import IcebergLag, IcebergResult
 from offloader.service.iceberg_progress import IcebergProgress
 from offloader.service.monitor import Monitor
@@ -74,7 +74,7 @@ def test_without_iceberg_there_is_nothing_to_show() -> None:
 
 def test_a_status_says_how_far_it_is_or_what_is_wrong(tmp_path: Path) -> None:
     clients = OnlyStorage(open_storage(StorageConfig(uri=str(tmp_path))))
-    append(clients.storage, None, addition(clients.storage, TOPIC, [3]))
+    DeltaCommitter(clients.storage).commit(None, addition(clients.storage, TOPIC, [3]))
     lag = IcebergLag(1, 2, 7.0)
 
     def status(iceberg: Callable[[Topic], IcebergLag | None]) -> TopicStatus:

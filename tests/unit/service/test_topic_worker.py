@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from offloader.maintenance import GROWTH
+from offloader.model import Clocks
 from offloader.model.maintenance_result import MaintenanceResult
 from offloader.model.stopping import StoppedError
-from offloader.service.topic_worker import TopicWorker
+from offloader.service.topic_worker import TopicWorker, WorkPace
 from reader.errors import UnavailableError
 from reader.model import Topic
 
@@ -44,9 +45,9 @@ def worker_of(
     **given: Any,
 ) -> TopicWorker[MaintenanceResult]:
     """As maintenance has it, unless ``given`` says otherwise."""
-    return TopicWorker(
-        work, ended, **{"name": "maintenance", "files": GROWTH, "wake_seconds": 0.01, **given}
-    )
+    paces = {one: given.pop(one) for one in WorkPace.__slots__ if one in given}
+    pace = WorkPace(**{"files": GROWTH, **paces})
+    return TopicWorker(work, ended, name="maintenance", pace=pace, wake_seconds=0.01, **given)
 
 
 def test_each_topic_gets_turns_and_a_failing_one_hinders_none() -> None:
@@ -86,8 +87,7 @@ def test_the_next_turn() -> None:
         maintain,
         told,
         interval=100.0,
-        clock=lambda: now[0],
-        elapsed=lambda: now[0],
+        clocks=Clocks(lambda: int(now[0] * 1000), lambda: now[0]),
         jitter=lambda: 1.0,
     )
     worker.serve([ONE])
@@ -110,8 +110,7 @@ def test_a_clock_that_is_set_back_stops_no_turn() -> None:
         lambda topic: MaintenanceResult(topic, 1),
         told,
         interval=100.0,
-        clock=lambda: clock[0],
-        elapsed=lambda: now[0],
+        clocks=Clocks(lambda: int(clock[0] * 1000), lambda: now[0]),
         jitter=lambda: 1.0,
     )
     worker.serve([ONE])
@@ -152,8 +151,7 @@ def test_files_that_come_during_a_turn_are_a_reason_for_another() -> None:
         maintain,
         told,
         interval=3600.0,
-        clock=lambda: 5000.0,
-        elapsed=lambda: 5000.0,
+        clocks=Clocks(lambda: 5_000_000, lambda: 5000.0),
         jitter=lambda: 0.0,
     )
     worker.serve([ONE])
@@ -183,10 +181,10 @@ def test_a_stop_ends_the_turn_that_runs() -> None:
     told, begun, requested = Told(), threading.Event(), threading.Event()
 
     def maintain(topic: Topic) -> MaintenanceResult:
-        worker.go_on()
+        worker.raise_if_stopped()
         begun.set()
         assert requested.wait(60)
-        worker.go_on()
+        worker.raise_if_stopped()
         raise AssertionError("it goes on after a stop")
 
     worker = worker_of(maintain, told, interval=0.01, jitter=lambda: 0.0)
@@ -198,7 +196,7 @@ def test_a_stop_ends_the_turn_that_runs() -> None:
     worker.stop()
     assert told.turns == [], "a turn that was stopped has not failed"
     with pytest.raises(StoppedError):
-        worker.go_on()
+        worker.raise_if_stopped()
 
 
 def test_an_interval_of_nothing_switches_it_off() -> None:
@@ -226,8 +224,7 @@ def test_one_that_follows_begins_soon_and_tries_again_soon() -> None:
         within=5.0,
         pause=10.0,
         files=1,
-        clock=lambda: now[0],
-        elapsed=lambda: now[0],
+        clocks=Clocks(lambda: int(now[0] * 1000), lambda: now[0]),
         jitter=lambda: 1.0,
     )
     worker.serve([ONE])
@@ -270,8 +267,7 @@ def test_of_many_new_topics_the_first_turns_are_spread() -> None:
         within=10.0,
         spread=1.0,
         files=1,
-        clock=lambda: now[0],
-        elapsed=lambda: now[0],
+        clocks=Clocks(lambda: int(now[0] * 1000), lambda: now[0]),
         jitter=lambda: next(at) / 200,
     )
     worker.serve(topics)
@@ -298,8 +294,7 @@ def test_few_are_looked_at_soon_and_the_most_in_an_interval() -> None:
         interval=100.0,
         within=10.0,
         spread=1.0,
-        clock=lambda: now[0],
-        elapsed=lambda: now[0],
+        clocks=Clocks(lambda: int(now[0] * 1000), lambda: now[0]),
         jitter=lambda: 1.0,
     )
     worker.serve([ONE, TWO])

@@ -11,7 +11,7 @@ import pytest
 
 from offloader.config import Config
 from offloader.model import Discovery, TopicBacklog
-from offloader.schedule import Scheduler, TopicQueue, backlog_after
+from offloader.schedule import Rounds, Scheduler, TopicQueue, backlog_after
 from offloader.schedule.newest_backlog import newest_backlog
 from offloader.service.log_follower import LogFollower
 from offloader.service.status import topic_status
@@ -57,7 +57,7 @@ def first_of(pulsar: SmallPulsar, config: Config) -> Iterator[First]:
             queue,
             lambda: Discovery({}, None),
             engine,
-            interval=60,
+            Rounds(60),
             ended=lambda topic, result, retry_at: None,
         )
         noticed: list[LoggedCommit] = []

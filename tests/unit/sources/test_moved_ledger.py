@@ -11,7 +11,7 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from reader.clients import Clients
 from reader.config import ReadConfig
 from reader.errors import NotFoundError
@@ -52,7 +52,7 @@ def offload(
     added = addition(storage, TOPIC, [ledger], before=before, partition=partition)
     ours = (replace(one, closed_at=closed_at) for one in added.ledgers)
     losses = () if lost is None else (OffloadedLedger.lost_one(partition, lost),)
-    append(storage, table, replace(added, ledgers=(*losses, *ours)))
+    DeltaCommitter(storage).commit(table, replace(added, ledgers=(*losses, *ours)))
 
 
 def split(ledger: int, last: int = 9, partition: int = 0) -> Split:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from obstore.store import MemoryStore
 
-from offloader.commit.append import append
-from offloader.commit.replace import Replacement, replace_files
+from offloader.commit.delta_committer import DeltaCommitter
+from offloader.output import Replacement
 from reader.config import StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Topic
@@ -65,12 +65,12 @@ def test_one_that_takes_both(tmp_path: Path, says: bool) -> None:
 def test_nothing_is_committed_to_it(tmp_path: Path) -> None:
     storage = tried(tmp_path, Careless(says=True))
     good = open_storage(StorageConfig(uri=str(tmp_path)))
-    append(good, None, addition(good, TOPIC, [1]))
+    DeltaCommitter(good).commit(None, addition(good, TOPIC, [1]))
     before = open_table(good, TOPIC)
     with pytest.raises(ConfigurationError, match="put-if-absent"):
-        append(storage, before, addition(storage, TOPIC, [2], before=1))
+        DeltaCommitter(storage).commit(before, addition(storage, TOPIC, [2], before=1))
     with pytest.raises(ConfigurationError, match="put-if-absent"):
-        replace_files(storage, before, Replacement({}, (), changes=False, note={}))
+        DeltaCommitter(storage).replace(before, Replacement({}, (), changes=False, note={}))
     assert open_table(good, TOPIC).version == before.version
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from offloader.commit.vacuum import unused_files
 from offloader.maintenance.table_files import files_of
-from offloader.maintenance.vacuum import unused_files
 from reader.config import StorageConfig
 from reader.errors import CorruptError
 from reader.model import Partition, Topic

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from reader.config import StorageConfig
 from reader.errors import CommitConflictError, CorruptError, NotFoundError, UnavailableError
 from reader.model import Partition, Position, Topic
@@ -44,11 +44,16 @@ def told(table: TopicTable | None) -> object:
     if table is None:
         return None
     numbers = [
-        (table.watermark(one), table.lookback(one), table.expected(one), table.open_ledger(one))
+        (
+            table.watermark(one),
+            table.numbers(one).lookback,
+            table.numbers(one).expected,
+            table.numbers(one).open_ledger,
+        )
         for one in PARTITIONS
     ]
     about = (table.id, table.configuration, table.schema, table.protocol)
-    return table.version, about, numbers, table.has_data_loss, table.paths()
+    return table.version, about, numbers, table.topic_numbers.data_loss is not None, table.paths()
 
 
 def directory(storage: Storage) -> Path:
@@ -62,7 +67,7 @@ def add(
     partition: int = 0,
     on: TopicTable | None = None,
     fields: pa.Schema = FIELDS,
-    newest: Callable[[], TopicTable | None] | None = None,
+    newest: Callable[[Topic], TopicTable | None] | None = None,
 ) -> TopicTable:
     """Commit one ledger, with a lookback and an expected ledger of its own."""
     on = on or TopicTable.open(storage, TOPIC)
@@ -72,11 +77,12 @@ def add(
     advance = replace(
         advance,
         lookback=Position(ledger, 1) if ledger % 2 else None,
-        lookback_before=on.lookback(PARTITIONS[partition]) if on else None,
+        lookback_before=on.numbers(PARTITIONS[partition]).lookback if on else None,
         expected=ledger + 1 if ledger % 3 else None,
         open_ledger=None if ledger % 3 else ledger + 2,
     )
-    return append(storage, on, replace(made, advances=(advance,)), newest=newest)
+    committer = DeltaCommitter(storage, newest=newest)
+    return committer.commit(on, replace(made, advances=(advance,)))
 
 
 def grow(storage: Storage, version: int, ledger: int) -> None:
@@ -105,7 +111,7 @@ class World:
         ledger = self.next()
         followed = self.followers[ledger // 10 % len(self.followers)]
         table = followed.newest(TOPIC)
-        after = add(self.storage, ledger, on=table, newest=lambda: followed.newest(TOPIC))
+        after = add(self.storage, ledger, on=table, newest=followed.newest)
         assert told(after) == told(TopicTable.open(self.storage, TOPIC))
 
     def others(self) -> None:
@@ -168,7 +174,7 @@ def test_it_is_what_opening_says(storage: Storage, tmp_path: Path, seed: int) ->
 
 def test_what_is_known_is_not_opened_again(storage: Storage, followed: FollowedTables) -> None:
     for ledger in (1, 2, 3):
-        add(storage, ledger, on=followed.newest(TOPIC), newest=lambda: followed.newest(TOPIC))
+        add(storage, ledger, on=followed.newest(TOPIC), newest=followed.newest)
     (directory(storage) / "_delta_log" / f"{1:020d}.json").write_text("{")
     with pytest.raises(UnavailableError):
         TopicTable.open(storage, TOPIC)
@@ -197,7 +203,7 @@ def test_nothing_is_committed_to_a_table_that_was_replaced(
     world.restore_and_grow()
     before = told(TopicTable.open(storage, TOPIC))
     with pytest.raises(CommitConflictError, match="was replaced meanwhile"):
-        add(storage, 1000, on=table, newest=lambda: followed.newest(TOPIC))
+        add(storage, 1000, on=table, newest=followed.newest)
     assert told(TopicTable.open(storage, TOPIC)) == before == told(followed.newest(TOPIC))
 
 
@@ -242,7 +248,7 @@ def test_only_so_many_files_are_kept(storage: Storage) -> None:
     followed = FollowedTables(storage, most_files=1)
     for name in ("a", "b"):
         topic = Topic("public", "default", name)
-        append(storage, None, addition(storage, topic, [1]))
+        DeltaCommitter(storage).commit(None, addition(storage, topic, [1]))
         for _ in range(2):
             table = followed.newest(topic)
             assert table is not None

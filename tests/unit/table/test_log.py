@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from offloader.commit.append import append, landed
-from offloader.maintenance.vacuum import unused_files
+from offloader.commit.delta_committer import DeltaCommitter, landed
+from offloader.commit.vacuum import unused_files
 from offloader.subscription.hold import settled
 from reader.config import StorageConfig
 from reader.errors import CorruptError
@@ -44,8 +44,8 @@ def damaged(text: str) -> str:
 def storage(tmp_path: Path, request: pytest.FixtureRequest) -> Storage:
     """A table of two commits, the newest of which says something else of its ledgers."""
     made = open_storage(StorageConfig(uri=str(tmp_path)))
-    append(made, None, addition(made, TOPIC, [3]))
-    append(made, open_table(made, TOPIC), addition(made, TOPIC, [4], before=3))
+    DeltaCommitter(made).commit(None, addition(made, TOPIC, [3]))
+    DeltaCommitter(made).commit(open_table(made, TOPIC), addition(made, TOPIC, [4], before=3))
     change: Callable[[str], str] = request.param
     version = open_table(made, TOPIC).version
     path = Path(made.directory(TOPIC)[1]) / "_delta_log" / f"{version:020d}.json"

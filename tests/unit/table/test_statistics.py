@@ -10,7 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from offloader.commit import recorded_statistics
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from reader.config import StorageConfig
 from reader.errors import UnavailableError
 from reader.model import Partition, Topic
@@ -48,13 +48,13 @@ def limits(storage: Storage) -> list[tuple[int | None, int | None]]:
 def test_a_struct_takes_none_away(storage: Storage, field: pa.Field) -> None:
     """delta-rs gives none at all for a table with a struct of which no field may have any."""
     id_ = pa.field("id", pa.int64())
-    append(storage, None, addition(storage, TOPIC, [1], fields=pa.schema([id_])))
+    DeltaCommitter(storage).commit(None, addition(storage, TOPIC, [1], fields=pa.schema([id_])))
     fields = pa.schema([id_, field])
     before = 1
     for ledger in (2, 3):
         chosen = ("id",) if ledger == 3 else ()
         more = addition(storage, TOPIC, [ledger], before=before, fields=fields, statistics=chosen)
-        append(storage, open_table(storage, TOPIC), more)
+        DeltaCommitter(storage).commit(open_table(storage, TOPIC), more)
         before = ledger
     assert sorted(limits(storage)) == [(1, 1), (2, 2), (3, 3)]
     recorded = recorded_statistics(open_table(storage, TOPIC))
@@ -64,7 +64,7 @@ def test_a_struct_takes_none_away(storage: Storage, field: pa.Field) -> None:
 
 def test_a_table_from_before_is_mended_by_its_next_commit(storage: Storage) -> None:
     fields = pa.schema([("s", TEXTS)])
-    append(storage, None, addition(storage, TOPIC, [1], fields=fields))
+    DeltaCommitter(storage).commit(None, addition(storage, TOPIC, [1], fields=fields))
     names = "__partition,__ledgerId,__entryId,__publishTime,__eventTime"
     open_table(storage, TOPIC).handle.alter.set_table_properties(
         {"delta.dataSkippingStatsColumns": names}
@@ -72,13 +72,13 @@ def test_a_table_from_before_is_mended_by_its_next_commit(storage: Storage) -> N
     assert limits(storage) == [(None, None)], "if delta-rs gives them now: the fields may go"
     table = open_table(storage, TOPIC)
     assert table.partitions() == [Partition(TOPIC, 0)]
-    append(storage, table, addition(storage, TOPIC, [2], before=1, fields=fields))
+    DeltaCommitter(storage).commit(table, addition(storage, TOPIC, [2], before=1, fields=fields))
     assert open_table(storage, TOPIC).partitions() == [Partition(TOPIC, 0)]
     assert sorted(limits(storage)) == [(1, 1), (2, 2)]
 
 
 def test_rows_of_an_external_writer_have_no_partition(storage: Storage) -> None:
-    append(storage, None, addition(storage, TOPIC, [1], partition=2))
+    DeltaCommitter(storage).commit(None, addition(storage, TOPIC, [1], partition=2))
     handle = open_table(storage, TOPIC).handle
     row = pa.Table.from_pylist([{"__ledgerId": 7}], pa.schema([("__ledgerId", pa.int64())]))
     write_deltalake(handle, row, mode="append", schema_mode="merge")
@@ -86,7 +86,7 @@ def test_rows_of_an_external_writer_have_no_partition(storage: Storage) -> None:
 
 
 def test_a_file_that_is_gone_is_an_error_of_the_storage(storage: Storage, tmp_path: Path) -> None:
-    append(storage, None, addition(storage, TOPIC, [1]))
+    DeltaCommitter(storage).commit(None, addition(storage, TOPIC, [1]))
     for file in tmp_path.rglob("*.parquet"):
         file.unlink()
     table = open_table(storage, TOPIC)

@@ -83,7 +83,7 @@ def test_the_commit_records_it_and_queries_tell(damaged: World) -> None:
     assert (turn.committed.rows, turn.committed.rescued) == (9, 1)
     assert values(damaged, cold=True) == ALL
     table = damaged.table()
-    assert table.has_data_loss
+    assert table.topic_numbers.data_loss is not None
     assert [one.declared_lost for one in table.ledgers()] == [False, True, False]
     assert [one.entries for one in table.ledgers()] == [3, 3, 3]
     said = r"ledger 11 was declared lost \(pulsar.lost_ledgers\)"
@@ -360,7 +360,7 @@ def test_a_ledger_of_which_nothing_is_lost(damaged: World) -> None:
     declare(damaged, 11)
     damaged.offloader().turn(damaged.topic, now=True)
     assert [error for *_, error in damaged.cold()] == [None] * 9
-    assert not damaged.table().has_data_loss
+    assert not damaged.table().topic_numbers.data_loss is not None
     assert not any(one.declared_lost for one in damaged.table().ledgers())
     assert damaged.hot() == []
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from offloader.config import load_config
+from offloader.model import Clocks
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.model import Partition, Position, Topic
@@ -22,7 +23,6 @@ from reader.plan.reads import SplitsRead
 from reader.sources import RowFormat, read_rows
 from reader.table import TopicTable
 from testbed.simulation import Ledger
-from tests.support.conversions import no_spark
 from tests.unit.decode.entries import entry
 from tests.unit.tiered.written_objects import jcloud_objects
 from tests.unit.turns.served import ServedPulsar, in_thread_jobs
@@ -172,10 +172,9 @@ class World(ServedPulsar):
         return TopicOffloader(
             self.clients,
             self.config.offload,
-            no_spark,
-            clock_ms=lambda: self.now + self.skew,
+            in_thread_jobs(self.clients),
+            clocks=Clocks(ms=lambda: self.now + self.skew),
             say=self.said.append,
-            jobs=in_thread_jobs(self.clients),
         )
 
     # -- what is seen of it ------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
 from reader.table import TopicTable
 from testbed.simulation import AdminRest, Clock, ClusterState, Ledger, ManagedLedger
-from tests.support.conversions import no_spark
 from tests.unit.decode.entries import metadata
 from tests.unit.turns.served import ServedPulsar, in_thread_jobs
 
@@ -189,7 +188,7 @@ class SmallPulsar(ServedPulsar):
         """One that has just started: it remembers nothing."""
         with self.clients(config) as clients:
             jobs = in_thread_jobs(clients)
-            yield TopicOffloader(clients, config.offload, no_spark, say=say, jobs=jobs)
+            yield TopicOffloader(clients, config.offload, jobs, say=say)
             jobs.stop()
 
     def offload(self, config: Config, say: Callable[[str], None] = lambda text: None) -> None:

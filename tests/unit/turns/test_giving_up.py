@@ -35,7 +35,7 @@ def test_a_message_that_the_log_completes_is_never_given_up(world: World, sealed
     if not sealed:
         assert kinds(world.cold()) == [(10, 0, b"plain")]
         assert kinds(world.hot()) == [(11, 1, b"A0 A1 A2 ")]
-        assert world.table().lookback(world.partition) == Position(10, 1)
+        assert world.table().numbers(world.partition).lookback == Position(10, 1)
         world.now += 10 * HOUR
         offloader.turn(world.topic)
         assert world.held == Position(10, 1)
@@ -59,7 +59,7 @@ def test_producers_clocks_decide_nothing(world: World, skew: int) -> None:
     assert kinds(world.cold()) == [(10, 0, b"plain"), (10, 1, NEVER)]
     begins = [batch.to_pylist() for batch in world.table().batches(FIRST_CHUNK)]
     assert {(*row.values(),) for rows in begins for row in rows} == {(None, None), (10, 1)}
-    assert world.table().given_up(world.partition) == Position(10, 1)
+    assert world.table().numbers(world.partition).given_up == Position(10, 1)
     offloader.turn(world.topic)
     assert world.held == Position(11, 0)
 
@@ -74,7 +74,7 @@ def test_given_up_once_and_in_the_order_of_beginnings(world: World) -> None:
         world.now += HOUR
         offloader.turn(world.topic, now=step == 0)
     assert world.cold() == [], "A waits for B, which ends in the open ledger"
-    assert world.table().given_up(world.partition) is None
+    assert world.table().numbers(world.partition).given_up is None
     for number in range(3):
         last = world.seal(entry(b"m%d" % number))
         world.now += HOUR
@@ -141,14 +141,14 @@ def test_later_chunks_of_what_was_given_up_are_rows_of_their_own(world: World) -
     world.write(chunk("B", 1, 2))
     offloader.turn(world.topic)
     assert kinds(world.cold()) == [(10, 2, NEVER)]
-    assert world.table().lookback(world.partition) == Position(10, 1)
+    assert world.table().numbers(world.partition).lookback == Position(10, 1)
     world.write(chunk("A", 2, 3))
     rows = [(11, 0, b"B0 B1 "), (11, 1, STRAY)]
     assert kinds(world.hot()) == rows
     world.seal()
     offloader.turn(world.topic, now=True)
     assert kinds(world.cold()) == [(10, 2, NEVER), *rows]
-    assert world.table().lookback(world.partition) is None
+    assert world.table().numbers(world.partition).lookback is None
 
 
 @pytest.mark.parametrize("is_open", [True, False])
@@ -227,7 +227,7 @@ def test_what_an_open_transaction_may_go_on_with_is_kept(world: World) -> None:
         world.now += HOUR
         offloader.turn(world.topic)
     assert world.cold() == []
-    assert world.table().lookback(world.partition) == Position(10, 0)
+    assert world.table().numbers(world.partition).lookback == Position(10, 0)
     world.ml.open, world.ml.aborted = {}, {1}
     offloader.turn(world.topic)
     assert kinds(world.cold()) == [(10, 0, NEVER)]
@@ -282,8 +282,8 @@ def test_an_idle_topic_gets_its_turn_when_a_message_times_out(world: World) -> N
     assert not turn.more
     table = world.table()
     assert table.version == version + 1
-    assert (table.watermark(world.partition), table.lookback(world.partition)) == (10, None)
-    assert table.expected(world.partition) is None
+    assert (table.watermark(world.partition), table.numbers(world.partition).lookback) == (10, None)
+    assert table.numbers(world.partition).expected is None
     assert [one.ledgers for one in table.commits()][:1] == [()]
     world.skew = 0
     assert offloader.turn(world.topic).committed is None
@@ -362,7 +362,7 @@ def test_a_topic_that_is_made_again_while_a_message_is_incomplete(world: World) 
     assert kinds(world.cold()) == [(10, 0, b"plain"), *rows]
     offloader.turn(world.topic)
     assert world.held == Position(21, 0)
-    assert world.table().lookback(world.partition) is None
+    assert world.table().numbers(world.partition).lookback is None
 
 
 def test_a_topic_that_is_made_again_and_stays_empty(world: World) -> None:
@@ -375,7 +375,7 @@ def test_a_topic_that_is_made_again_and_stays_empty(world: World) -> None:
         world.now += HOUR
         offloader.turn(world.topic)
     assert kinds(world.cold()) == [(10, 0, b"plain")]
-    assert world.table().lookback(world.partition) is None
+    assert world.table().numbers(world.partition).lookback is None
     assert world.table().created_at(world.partition) == created, "nothing of the new one is in it"
 
 
@@ -385,7 +385,7 @@ def test_a_ledger_is_deleted_under_an_incomplete_message(world: World) -> None:
     world.seal(chunk("A", 0, 3))
     world.seal(PLAIN, chunk("B", 0, 2))
     offloader.turn(world.topic, now=True)
-    assert world.table().lookback(world.partition) == Position(10, 0)
+    assert world.table().numbers(world.partition).lookback == Position(10, 0)
     world.delete(10)
     world.write(chunk("B", 1, 2), chunk("A", 1, 3))
     rows = [(12, 0, b"B0 B1 "), (12, 1, STRAY)]

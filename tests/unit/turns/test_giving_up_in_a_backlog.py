@@ -125,7 +125,7 @@ def test_ledgers_that_are_sealed_while_others_are_converted_hold_nothing_up(worl
     offloader.jobs.convert = meanwhile  # type: ignore[method-assign]
     assert offloader.turn(world.topic, now=True).committed
     assert kinds(world.cold()) == [(10, 0, NEVER), (11, 0, b"plain")]
-    assert world.table().lookback(world.partition) == Position(10, 1)
+    assert world.table().numbers(world.partition).lookback == Position(10, 1)
     offloader.jobs.convert = convert  # type: ignore[method-assign]
     offloader.turn(world.topic, now=True)
     assert kinds(world.cold())[2:] == [(12, 0, b"plain"), (12, 1, b"B0 B1 ")]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.config import Config, load_config
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
@@ -19,6 +19,7 @@ from reader.plan.history import last_closed
 from reader.pulsar import AdminClient, LedgerInfo, PartitionLedgers
 from reader.storage import Storage, open_storage
 from tests.support.additions import CREATED, addition
+from tests.support.conversions import no_jobs
 from tests.unit.plan.test_snapshot import PART, TOPIC, listing, opened, sealed
 
 HOLD = "pulsar-lake"
@@ -94,16 +95,13 @@ def storage(config: Config) -> Storage:
     advance = replace(advance, closed=last_closed(None, BEFORE, 8))
     times = {one.ledger_id: one.closed_at for one in BEFORE.ledgers}
     ledgers = tuple(replace(one, closed_at=times[one.ledger]) for one in added.ledgers)
-    append(made, None, replace(added, advances=(advance,), ledgers=ledgers))
+    DeltaCommitter(made).commit(None, replace(added, advances=(advance,), ledgers=ledgers))
     return made
 
 
 def offloader(config: Config, storage: Storage, admin: ScriptedAdmin) -> TopicOffloader:
-    def no_spark() -> NoReturn:
-        raise AssertionError("nothing is converted")
-
     clients = Clients(config, admin=cast(AdminClient, admin), storage=storage)
-    return TopicOffloader(clients, config.offload, no_spark)
+    return TopicOffloader(clients, config.offload, no_jobs())
 
 
 def test_the_hold_of_the_same_cluster_moves(config: Config, storage: Storage) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from offloader.config import load_config
+from offloader.model import Clocks
 from offloader.service.console import Console
 from offloader.service.daemon import Daemon
 from offloader.service.signals import Stop
@@ -70,7 +71,7 @@ def daemon(
             console=console,
             stop=Stop(),
             context=no_spark,
-            elapsed=elapsed,
+            clocks=Clocks(elapsed=elapsed),
         )
 
 

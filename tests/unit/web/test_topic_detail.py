@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from offloader.web.topic_detail import TopicDetail
 from reader.clients import Clients
 from reader.config import StorageConfig
@@ -50,7 +50,7 @@ def fill_with_a_loss(clients: Clients) -> None:
     fill(clients.storage, [1, 2, 3])
     last = addition(clients.storage, TOPIC, [5], before=3)
     last = replace(last, ledgers=(OffloadedLedger.lost_one(0, 4), *last.ledgers))
-    append(clients.storage, open_table(clients.storage, TOPIC), last)
+    DeltaCommitter(clients.storage).commit(open_table(clients.storage, TOPIC), last)
 
 
 def forget(clients: Clients) -> None:
@@ -131,7 +131,7 @@ def test_that_rows_of_older_ledgers_have_expired(clients: Clients) -> None:
     assert maintainer(clients.storage, retention="30d").maintain(TOPIC).expired_rows == 10
     fill(clients.storage, [10])
     forget(clients)
-    before = open_table(clients.storage, TOPIC).expired_before
+    before = open_table(clients.storage, TOPIC).topic_numbers.expired_before
     expired = str(TierReason(Reason.OLDER_COMMIT, expired_before=before))
     assert expired.startswith(f"{OLDER}; rows published before ")
     [file, _] = shown(clients)

@@ -17,10 +17,11 @@ import httpx
 from offloader.config import OffloadConfig, load_config
 from offloader.model.observation import Discovery, Observation
 from offloader.model.turn import Committed, Release, TaskCallback, Turn, Workers
+from offloader.schedule import Rounds
 from offloader.schedule.queue import TopicQueue
 from offloader.schedule.scheduler import Scheduler
 from offloader.service.monitor import Monitor
-from offloader.web.app import App
+from offloader.web.app import App, ServedProcess
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
 from offloader.web.topic_detail import TopicDetail
@@ -90,10 +91,9 @@ class World:
             TopicQueue(OffloadConfig(interval=timedelta(milliseconds=50))),
             self._discover,
             self,
-            interval=0.05,
+            Rounds(0.05, wake_seconds=0.01),
             ended=self._ended,
             moved=self.monitor.moved,
-            wake_seconds=0.01,
         )
         self.overview = Overview(self.scheduler, self.monitor, lambda: self.stopping, self._elapsed)
         self.monitor.metrics.registry.register(
@@ -114,11 +114,13 @@ class World:
             self.monitor,
             self.overview,
             self.detail,
-            check_storage=lambda: self.storage(),
-            stopping=lambda: self.stopping,
-            said=self.said.append,
-            interval=self.config.offload.interval.total_seconds(),
-            elapsed=self._elapsed,
+            ServedProcess(
+                check_storage=lambda: self.storage(),
+                stopping=lambda: self.stopping,
+                log=self.said.append,
+                interval=self.config.offload.interval.total_seconds(),
+                elapsed=self._elapsed,
+            ),
         )
         self.app = app.asgi()
 

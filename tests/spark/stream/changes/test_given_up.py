@@ -12,6 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row
 
 from offloader.config import Config
+from offloader.convert import spark_jobs
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.model import Position, Topic
@@ -49,7 +50,8 @@ class Abandoned:
         options = self._config.offload.model_copy(update={"chunk_timeout": timeout})
         self._admin.seal(self._topic)
         with Clients(self._config) as clients:
-            offloader = TopicOffloader(clients, options, lambda: self._lake.spark.sparkContext)
+            jobs = spark_jobs(lambda: self._lake.spark.sparkContext)
+            offloader = TopicOffloader(clients, options, jobs)
             offloader.turn(Topic.parse(self._topic), now=True)
 
     def stream(self, **options: Any) -> DataFrame:

@@ -18,7 +18,7 @@ from reader.model import Partition, Position
 from reader.plan import take_snapshot
 from reader.pulsar import TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY, PartitionLedgers
 from reader.scan import RowsBehind, read_behind
-from reader.table.txn import data_loss_key
+from reader.table import PartitionNumbers, TopicNumbers
 from tests.unit.plan.test_snapshot import (
     PART,
     TOPIC,
@@ -66,14 +66,15 @@ def test_a_ledger_that_was_declared_lost(tmp_path: Path, position: str, incomple
 def record_loss(config: ReadConfig, before: int) -> None:
     """The log says that messages before a ledger were lost, and has forgotten which."""
     make_table(config, watermark=128)
-    names = {data_loss_key(TOPIC), data_loss_key(PART)}
+    numbers = TopicNumbers.data_loss.set(TOPIC, before)
+    numbers |= PartitionNumbers.data_loss.set(PART, before)
     handle = DeltaTable(f"{config.storage.uri}/public/default/orders")
     handle.create_write_transaction(
         [],
         mode="append",
         schema=handle.schema(),
         commit_properties=CommitProperties(
-            app_transactions=[Transaction(name, before) for name in names]
+            app_transactions=[Transaction(*one) for one in numbers.items()]
         ),
     )
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, TableFeatures
 
-from offloader.commit.append import append
+from offloader.commit.delta_committer import DeltaCommitter
 from reader.clients import Clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError, CorruptError, NotFoundError, UnsupportedError
@@ -219,7 +219,7 @@ def test_a_column_without_a_value_has_no_extremes(clients: Clients) -> None:
 def test_days_are_numbers(clients: Clients, text: str, number: int) -> None:
     fields = pa.schema([("id", pa.int64()), ("day", pa.date32())])
     made = addition(clients.storage, TOPIC, [1], fields=fields, statistics=("id", "day"))
-    append(clients.storage, None, made)
+    DeltaCommitter(clients.storage).commit(None, made)
     version = TableVersion.of(open_table(clients.storage, TOPIC))
 
     def days(one: dict[str, Any]) -> None:

@@ -7,25 +7,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pyarrow as pa
-from deltalake import Transaction
 
-from offloader.commit.file_age import LEAST_MAX_AGE_MS
-from offloader.model import WrittenFile
+from offloader.output.files import LEAST_MAX_AGE_MS, WrittenFile
 from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA
-from reader.table import (
-    OffloadedLedger,
-    added_key,
-    ciphertext_key,
-    closed_keys,
-    data_loss_key,
-    expected_key,
-    first_keys,
-    given_up_keys,
-    last_entry_key,
-    lookback_keys,
-    open_key,
-)
+from reader.table import OffloadedLedger, PartitionNumbers, TopicNumbers
 
 __all__ = ["Addition", "Advance"]
 
@@ -72,30 +58,28 @@ class Advance:
         return _or_behind(self.lookback, self.upto) > _or_behind(self.lookback_before, self.upto)
 
     @property
-    def transactions(self) -> list[Transaction]:
-        """The watermark first. The others are said where they are none, too: they may have been."""
-        lookback = _or_behind(self.lookback, self.upto)
-        found = {self.partition.full_name: self.upto} if self.adds_ledgers else {}
-        found |= zip(lookback_keys(self.partition), (lookback.ledger, lookback.entry), strict=True)
+    def transactions(self) -> dict[str, int]:
+        """The numbers of the log that the step sets, version by ``appId``."""
+        one, fields = self.partition, PartitionNumbers
+        found = fields.lookback.set(one, self.lookback)
         if self.given_up is not None:
-            at = self.given_up
-            found |= zip(given_up_keys(self.partition), (at.ledger, at.entry), strict=True)
+            found |= fields.given_up.set(one, self.given_up)
         if self.adds_ledgers:
-            for key, ledger in (
-                (expected_key(self.partition), self.expected),
-                (open_key(self.partition), self.open_ledger),
-            ):
-                found[key] = self.upto if ledger is None else ledger
-            found[added_key(self.partition)] = self.added
+            found |= fields.watermark.set(one, self.upto)
+            found |= fields.expected.set(one, self.expected)
+            found |= fields.open_ledger.set(one, self.open_ledger)
+            found |= fields.added.set(one, self.added)
             if self.first is not None:
-                found |= zip(first_keys(self.partition), self.first, strict=True)
+                first, missing = self.first
+                found |= fields.first.set(one, first) | fields.missing.set(one, missing)
             if self.closed is not None:
-                found |= zip(closed_keys(self.partition), self.closed, strict=True)
-        return [Transaction(name, version) for name, version in found.items()]
+                at, ledger = self.closed
+                found |= fields.closed_at.set(one, at) | fields.closed_ledger.set(one, ledger)
+        return found
 
 
 def _or_behind(lookback: Position | None, watermark: int) -> Position:
-    """As the log has it: behind the watermark where there is none."""
+    """Return where messages may be incomplete: behind the watermark if none is."""
     return lookback or Position(watermark + 1, 0)
 
 
@@ -125,24 +109,22 @@ class Addition:
         return pa.schema([*self.fields, *METADATA])
 
     @property
-    def transactions(self) -> list[Transaction]:
-        found = [one for step in self.advances for one in step.transactions]
+    def transactions(self) -> dict[str, int]:
+        """The numbers of the log that the commit sets, version by ``appId``."""
+        found: dict[str, int] = {}
         entries = {(one.partition, one.ledger): one.entries for one in self.ledgers}
-        found += [
-            Transaction(
-                last_entry_key(step.partition), entries[step.partition.index, step.upto] - 1
-            )
-            for step in self.advances
-            if step.adds_ledgers
-        ]
+        for step in self.advances:
+            found |= step.transactions
+            if step.adds_ledgers:
+                last = entries[step.partition.index, step.upto]
+                found |= PartitionNumbers.entries.set(step.partition, last)
         if any(file.ciphertexts for file in self.files):
             upto = max(step.upto for step in self.advances)
-            found.append(Transaction(ciphertext_key(self.topic), upto))
-        losses = self._losses
-        if losses:  # of a topic without partitions the two names are the same
-            named = {data_loss_key(self.topic): max(losses.values())}
-            named |= {data_loss_key(one): upto for one, upto in losses.items()}
-            found += [Transaction(name, upto) for name, upto in named.items()]
+            found |= TopicNumbers.ciphertext.set(self.topic, upto)
+        for partition, ledger in self._losses.items():
+            found |= PartitionNumbers.data_loss.set(partition, ledger)
+        if self._losses:
+            found |= TopicNumbers.data_loss.set(self.topic, max(self._losses.values()))
         return found
 
     @property

@@ -1,10 +1,13 @@
-"""What tasks write: files of a table's directory, and how many rows of each ledger they hold."""
+"""Files of a table's directory: what tasks write into them, and what vacuum finds unused."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["LedgerRows", "WrittenFile"]
+__all__ = ["LEAST_MAX_AGE_MS", "LedgerRows", "UnusedFile", "WrittenFile"]
+
+LEAST_MAX_AGE_MS = 12 * 3_600_000
+"""Half of the least ``offload.vacuum_after``: a file of that age may always be committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +51,11 @@ class WrittenFile:
     def rescued(self) -> int:
         """How many rows have an ``__error``."""
         return sum(one.rescued for one in self.ledgers)
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedFile:
+    """A file that no version needs; ``path`` as the log would name it, ``size`` in bytes."""
+
+    path: str
+    size: int

@@ -10,7 +10,7 @@ forgotten when it was removed, it lists a file as often as it was ever removed, 
 twice.
 
 Safety is in the order: the files are listed first, then the log. Ages are by the storage's clock,
-of data files and of commits alike; ``clock.py`` checks beforehand that this host's agrees.
+of data files and of commits alike; ``storage_clock.py`` checks beforehand that this host's agrees.
 Source: the Delta protocol's "Delta Log Entries".
 """
 
@@ -20,12 +20,12 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from offloader.output import UnusedFile
 from offloader.parquet import is_data_file
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
@@ -33,21 +33,13 @@ from reader.storage import Storage, is_temporary
 from reader.table import TopicTable
 from reader.table.log import read_commit
 
-__all__ = ["Unused", "remove", "unused_files"]
+__all__ = ["remove", "unused_files"]
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _READERS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Unused:
-    """A file that can go; ``path`` as the log would name it, ``size`` in bytes."""
-
-    path: str
-    size: int
-
-
-def unused_files(storage: Storage, topic: Topic, before_ms: int) -> list[Unused]:
+def unused_files(storage: Storage, topic: Topic, before_ms: int) -> list[UnusedFile]:
     """What can go, if the window began at ``before_ms`` (since the epoch).
 
     Nothing where there is no table. Raises UnavailableError.
@@ -69,9 +61,9 @@ def unused_files(storage: Storage, topic: Topic, before_ms: int) -> list[Unused]
 def remove(
     storage: Storage,
     topic: Topic,
-    files: list[Unused],
+    files: list[UnusedFile],
     *,
-    go_on: Callable[[], None] = lambda: None,
+    raise_if_stopped: Callable[[], None],
 ) -> None:
     """Delete them. One that is gone already is another maintainer's. Raises UnavailableError.
 
@@ -79,24 +71,24 @@ def remove(
     """
     filesystem, directory = storage.directory(topic)
     for one in files:
-        go_on()
+        raise_if_stopped()
         with _storage(f"{directory}/{one.path}") as path, suppress(FileNotFoundError):
             filesystem.delete_file(path)
 
 
-def _data_files(storage: Storage, topic: Topic) -> list[tuple[Unused, int]]:
+def _data_files(storage: Storage, topic: Topic) -> list[tuple[UnusedFile, int]]:
     """(file, ms when it was written), of files of our own names; what lies deeper is not ours.
 
     And of what somebody was writing to HDFS, and has left.
     """
     return [
-        (Unused(name, int(info.size)), _written_ms(info))
+        (UnusedFile(name, int(info.size)), _written_ms(info))
         for name, info in _listed(storage, topic, "")
         if is_data_file(name) or is_temporary(name)
     ]
 
 
-def _log(storage: Storage, topic: Topic) -> tuple[dict[int, int], list[tuple[Unused, int]]]:
+def _log(storage: Storage, topic: Topic) -> tuple[dict[int, int], list[tuple[UnusedFile, int]]]:
     """Version → ms when it was written, of the commits that clean-up has left; and unfinished ones,
     as ``_data_files`` has them."""
     commits, unfinished = {}, []
@@ -104,7 +96,7 @@ def _log(storage: Storage, topic: Topic) -> tuple[dict[int, int], list[tuple[Unu
         if match := _COMMIT.fullmatch(name):
             commits[int(match[1])] = _written_ms(info)
         elif is_temporary(name):
-            unfinished.append((Unused(f"_delta_log/{name}", int(info.size)), _written_ms(info)))
+            unfinished.append((UnusedFile(f"_delta_log/{name}", int(info.size)), _written_ms(info)))
     return commits, unfinished
 
 
