@@ -5,7 +5,6 @@ from tests.mutations.mutation import Mutation
 __all__ = ["MUTATIONS"]
 
 _HOLD = "tests/unit/offloader/test_hold.py"
-_SAFETY = "tests/offload/test_hold_safety.py"
 
 MUTATIONS = (
     Mutation(
@@ -63,7 +62,6 @@ MUTATIONS = (
         "",
         "after a TTL or a reset by hand Pulsar deletes what it still had, and no table has",
         ("tests/unit/offloader/test_turn.py",),
-        (f"{_SAFETY}::test_a_hold_that_was_moved_is_moved_back",),
     ),
     Mutation(
         "seen-loss-forgotten",
