@@ -177,33 +177,6 @@ def test_a_transactions_messages_come_with_its_commit(
         assert followed.values(2) == [b"kept", b"plain, behind it"]
 
 
-def test_without_a_broker_that_answers(
-    cluster: Cluster, lake_config: Config, topic_name: str
-) -> None:
-    """Of the binary protocol; the admin is there."""
-    # The admin's answers may take as long, too.
-    nowhere = {"service_url": "pulsar://127.0.0.1:1", "timeout": "10s"}
-    config = lake_config.model_copy(
-        update={
-            "pulsar": lake_config.pulsar.model_validate(lake_config.pulsar.model_dump() | nowhere)
-        }
-    )
-    publish(cluster.service_url, topic_name, _numbers(0, 5))
-    with following(config, topic_name, rows=5) as followed:
-        publish(cluster.service_url, topic_name, _numbers(5, 9))
-        assert followed.values(4) == _numbers(5, 9)
-
-
-def test_a_topic_that_is_deleted(
-    cluster: Cluster, admin: Admin, lake_config: Config, topic_name: str
-) -> None:
-    publish(cluster.service_url, topic_name, _numbers(0, 5))
-    with following(lake_config, topic_name, rows=5) as followed:
-        admin.delete_topic(topic_name)
-        with pytest.raises(NotFoundError):
-            next(followed.tables)
-
-
 # -- the commands ----------------------------------------------------------------------------------
 
 _ENDS = 240  # seconds: a process on a busy machine

@@ -77,15 +77,6 @@ def test_names_are_case_sensitive(values: Values, orders: Orders) -> None:
         values(f"SELECT * FROM pulsar.`{orders.namespace}`.ORDERS")
 
 
-def test_an_error_is_one_line_with_a_hint(values: Values, orders: Orders) -> None:
-    with pytest.raises(AnalysisException) as error:
-        values(f"SELECT * FROM pulsar.`{orders.namespace}`.`orders$tiers=tape`")
-    assert (
-        str(error.value)
-        == "unknown tier 'tape' (one of parquet, bookkeeper, tiered, broker, or none)"
-    )
-
-
 @pytest.mark.usefixtures("in_pulsar")
 def test_names_within_the_current_namespace(orders: Orders, values: Values) -> None:
     assert values("SELECT count(*) FROM orders") == [(TOTAL,)]

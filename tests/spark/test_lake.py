@@ -64,11 +64,6 @@ def test_an_unknown_view(orders: Orders, lake: PulsarLake) -> None:
         lake.table(orders.topic, view="latest")
 
 
-def test_a_wrong_tier(orders: Orders, lake: PulsarLake) -> None:
-    with pytest.raises(AnalysisException, match="unknown tier 'tape'"):
-        lake.table(orders.topic, tiers="tape")
-
-
 def test_segments(orders: Orders, lake: PulsarLake) -> None:
     found = lake.segments(orders.topic)
     states = {state: [s for s in found if s.state == state] for state in ("offloaded", "sealed")}

@@ -5,7 +5,6 @@ from tests.mutations.mutation import Mutation
 __all__ = ["MUTATIONS"]
 
 _HOLD = "tests/unit/offloader/test_hold.py"
-_SAFETY = "tests/offload/test_hold_safety.py"
 
 MUTATIONS = (
     Mutation(

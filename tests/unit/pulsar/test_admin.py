@@ -18,6 +18,7 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
+from testbed.serving import answering as http_answering
 from testbed.serving import serving
 
 PARTITION = Partition(Topic("public", "default", "orders"), 0)
@@ -27,25 +28,11 @@ PARTITION = Partition(Topic("public", "default", "orders"), 0)
 def answering(status: int, reason: str) -> Iterator[AdminClient]:
     """A client of a server that gives this answer to every POST and PUT."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            body = json.dumps({"reason": reason}).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_PUT(self) -> None:
-            self.do_POST()
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        with AdminClient(PulsarConfig(admin_url=url)) as admin:
-            yield admin
+    with (
+        http_answering(lambda asked: (status, {"reason": reason}, {})) as url,
+        AdminClient(PulsarConfig(admin_url=url)) as admin,
+    ):
+        yield admin
 
 
 BUSY = (412, "Failed for Subscription Busy: Failed to fence subscription")

@@ -8,7 +8,6 @@ import socket
 import tracemalloc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
@@ -20,7 +19,8 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.answers import TooLargeError, bounded_send
-from testbed.serving import serving
+from testbed.serving import Asked, HttpAnswer
+from testbed.serving import answering as http_answering
 
 ORDERS = Partition(Topic("a", "b", "orders"), 0)
 SUBSCRIPTIONS = "/admin/v2/persistent/a/b/orders-partition-0/subscriptions"
@@ -42,26 +42,15 @@ class Server:
 def answering(answers: Mapping[str, object]) -> Iterator[Server]:
     server = Server(answers)
 
-    class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    def answer(asked: Asked) -> HttpAnswer:
+        server.shown[asked.path] = asked.headers.get("Authorization")
+        found = server.answers.get(asked.path)
+        if isinstance(found, str):
+            return 307, None, {"Location": found}
+        return 401 if found is None else 200, json.dumps(found), {}
 
-        def do_GET(self) -> None:
-            path = self.path.partition("?")[0]
-            server.shown[path] = self.headers.get("Authorization")
-            found = server.answers.get(path)
-            self.send_response(307 if isinstance(found, str) else 401 if found is None else 200)
-            if isinstance(found, str):
-                self.send_header("Location", found)
-            body = json.dumps(found).encode()
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as http:
-        server.port = http.server_address[1]
+    with http_answering(answer) as url:
+        server.port = int(url.rpartition(":")[2])
         yield server
 
 

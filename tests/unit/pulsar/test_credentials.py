@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from reader.config import PulsarConfig
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.pulsar.credentials import current_token
 from testbed.security import TokenServer
-from testbed.serving import refusing_port, serving
+from testbed.serving import answering, refusing_port
 
 SECRET = "s3cr3t-of-the-client"
 
@@ -72,20 +71,8 @@ def test_a_silent_issuer_is_unavailable() -> None:
 
 @pytest.mark.parametrize("to", ["http://xn--/", "mailto:x"])
 def test_an_address_of_the_issuer_that_is_none(to: str) -> None:
-    class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
-
-        def do_GET(self) -> None:
-            self.send_response(302)
-            self.send_header("Location", to)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as http:
-        error = refused(config(f"http://127.0.0.1:{http.server_address[1]}"))
+    with answering(lambda asked: (302, None, {"Location": to})) as url:
+        error = refused(config(url))
     assert isinstance(error, UnavailableError)
     assert "no answer from the OAuth2 issuer" in str(error)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from reader.config import PulsarConfig
 from reader.model import Partition, Topic
 from reader.pulsar.admin import AdminClient
-from testbed.serving import serving
+from testbed.serving import Asked, HttpAnswer, answering
 
 PARTITION = Partition(Topic("public", "default", "orders"), 0)
 DATE = "Thu, 01 Jan 2026 00:00:07 GMT"
@@ -51,23 +49,10 @@ def test_when_a_listing_was_answered(state: str, date: str, expected: int | None
         },
     }
 
-    class Broker(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    def answer(asked: Asked) -> HttpAnswer:
+        found = answers.get(asked.path.rsplit("/", 1)[1])
+        status, body = (200, found) if found else (503, NO_TRANSACTIONS)
+        return status, body, {"Date": date} if date else {}
 
-        def do_GET(self) -> None:
-            found = answers.get(self.path.split("?")[0].rsplit("/", 1)[1])
-            body = json.dumps(found or NO_TRANSACTIONS).encode()
-            self.send_response_only(200 if found else 503)
-            if date:
-                self.send_header("Date", date)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Broker)) as server:
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        with AdminClient(PulsarConfig(admin_url=url)) as admin:
-            assert admin.ledgers(PARTITION).listed_at == expected
+    with answering(answer) as url, AdminClient(PulsarConfig(admin_url=url)) as admin:
+        assert admin.ledgers(PARTITION).listed_at == expected

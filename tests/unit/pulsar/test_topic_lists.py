@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -14,7 +12,8 @@ from reader.config import PulsarConfig
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.pulsar.admin import AdminClient
-from testbed.serving import serving
+from testbed.serving import Asked, HttpAnswer
+from testbed.serving import answering as http_answering
 
 TOPIC = Topic("public", "default", "orders")
 
@@ -23,24 +22,12 @@ TOPIC = Topic("public", "default", "orders")
 def answering(answers: Mapping[str, Any]) -> Iterator[AdminClient]:
     """A client of a server with these answers, by the paths below ``/admin/v2``; else 404."""
 
-    class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    def answer(asked: Asked) -> HttpAnswer:
+        found = answers.get(asked.path.removeprefix("/admin/v2/"))
+        return 404 if found is None else 200, found, {}
 
-        def do_GET(self) -> None:
-            found = answers.get(self.path.partition("?")[0].removeprefix("/admin/v2/"))
-            body = b"" if found == "" else json.dumps(found).encode()
-            self.send_response(200 if found is not None else 404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        with AdminClient(PulsarConfig(admin_url=url)) as admin:
-            yield admin
+    with http_answering(answer) as url, AdminClient(PulsarConfig(admin_url=url)) as admin:
+        yield admin
 
 
 def listed(partitioned: list[str], names: list[str]) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -14,20 +12,17 @@ from reader.config import PulsarConfig
 from reader.errors import UnavailableError, UnsupportedError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.admin import AdminClient
-from testbed.serving import serving
+from testbed.serving import HttpAnswer, answering
 
 PARTITION = Partition(Topic("public", "default", "orders"), 0)
 LAST = Position(4, 9)
 
-Answer = tuple[int, object, Mapping[str, str]]
-"""Status, body (None: none at all; text: not Pulsar's), headers."""
-
-OFF: Answer = (
+OFF: HttpAnswer = (
     503,
     {"reason": "This Broker is not configured with transactionCoordinatorEnabled=true."},
     {},
 )
-NOT_LOADED: Answer = 404, {"reason": "Topic not found persistent://public/default/orders"}, {}
+NOT_LOADED: HttpAnswer = 404, {"reason": "Topic not found persistent://public/default/orders"}, {}
 
 
 def buffer(
@@ -36,14 +31,14 @@ def buffer(
     ongoing: int = 0,
     loaded: int = 1,
     aborts: int | None = 3,
-) -> Answer:
+) -> HttpAnswer:
     stats = {"state": state, "maxReadPosition": most, "ongoingTxnSize": ongoing}
     if aborts is not None:
         stats["totalAbortedTransactions"] = aborts
     return 200, {**stats, "recoverStartTime": loaded}, {}
 
 
-def decided(aborted: bool) -> Answer:
+def decided(aborted: bool) -> HttpAnswer:
     return 200, {"aborted": aborted}, {}
 
 
@@ -51,14 +46,14 @@ def decided(aborted: bool) -> Answer:
 class Broker:
     """What it answers to each kind of request; the last of its answers again and again."""
 
-    buffers: list[Answer]
-    outcomes: list[Answer] = field(default_factory=list)
-    entry: Answer = (200, {}, {})
-    version: Answer = (200, "4.2.4", {})
+    buffers: list[HttpAnswer]
+    outcomes: list[HttpAnswer] = field(default_factory=list)
+    entry: HttpAnswer = (200, {}, {})
+    version: HttpAnswer = (200, "4.2.4", {})
     asked: list[str] = field(default_factory=list)
     now: float = 100.0
 
-    def answer(self, path: str) -> Answer:
+    def answer(self, path: str) -> HttpAnswer:
         if "/transactionBufferStats/" in path:
             self.asked.append("buffer")
             return self.buffers.pop(0) if len(self.buffers) > 1 else self.buffers[0]
@@ -89,25 +84,8 @@ class Broker:
 
 @contextmanager
 def client(broker: Broker) -> Iterator[AdminClient]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def do_GET(self) -> None:
-            status, body, headers = broker.answer(self.path)
-            text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        config = PulsarConfig(admin_url=f"http://127.0.0.1:{server.server_address[1]}")
+    with answering(lambda asked: broker.answer(asked.target)) as url:
+        config = PulsarConfig(admin_url=url)
         with AdminClient(config, clock=broker.clock, sleep=broker.sleep) as admin:
             yield admin
 
@@ -128,7 +106,7 @@ def max_read(broker: Broker, last: Position = LAST) -> Position | None:
         (buffer(most="5:1", ongoing=1), LAST),
     ],
 )
-def test_a_ready_buffer_is_believed_at_once(answer: Answer, found: Position) -> None:
+def test_a_ready_buffer_is_believed_at_once(answer: HttpAnswer, found: Position) -> None:
     broker = Broker([answer])
     assert max_read(broker) == found
     assert broker.asked == ["buffer"]
@@ -136,7 +114,9 @@ def test_a_ready_buffer_is_believed_at_once(answer: Answer, found: Position) -> 
 
 @pytest.mark.parametrize("answer", [(404, "<html>", {}), (405, "", {})])
 @pytest.mark.parametrize("version", ["2.7.1", '"2.6.0-SNAPSHOT"\n'])
-def test_a_pulsar_that_is_older_than_transactions_has_none(answer: Answer, version: str) -> None:
+def test_a_pulsar_that_is_older_than_transactions_has_none(
+    answer: HttpAnswer, version: str
+) -> None:
     broker = Broker([answer], version=(200, version, {}))
     assert max_read(broker) == LAST
     assert broker.asked == ["buffer", "version"]
@@ -154,9 +134,11 @@ def test_a_pulsar_that_is_older_than_transactions_has_none(answer: Answer, versi
         (503, "<html>", {}),
     ],
 )
-def test_the_404_of_a_proxy_does_not_mean_that_there_are_no_transactions(version: Answer) -> None:
+def test_the_404_of_a_proxy_does_not_mean_that_there_are_no_transactions(
+    version: HttpAnswer,
+) -> None:
     """It sends one while it knows of no broker."""
-    foreign: Answer = 404, "404 page not found", {}
+    foreign: HttpAnswer = 404, "404 page not found", {}
     broker = Broker([foreign], version=version)
     assert max_read(broker) is None
     ready = buffer(most="4:3", ongoing=1)
@@ -182,7 +164,7 @@ def test_the_404_of_a_proxy_does_not_mean_that_there_are_no_transactions(version
         (503, "<html>", {}),  # a balancer's
     ],
 )
-def test_no_other_state_means_that_nothing_is_open(answer: Answer) -> None:
+def test_no_other_state_means_that_nothing_is_open(answer: HttpAnswer) -> None:
     broker = Broker([answer])
     assert max_read(broker) is None
     assert 10 <= broker.waited <= 12
@@ -208,7 +190,7 @@ def test_a_buffer_that_stays_behind_is_passed_by_the_entry_itself() -> None:
     assert broker.asked.count("entry") == 1
 
     # Of a transaction that the buffer has not heard of yet: it is open, or about to be.
-    of_transaction: Answer = 200, "x", {"X-Pulsar-txnid-most-bits": "1"}
+    of_transaction: HttpAnswer = 200, "x", {"X-Pulsar-txnid-most-bits": "1"}
     heard = buffer(most="4:8", ongoing=1)
     broker = Broker([behind] * 6 + [heard], entry=of_transaction)
     assert max_read(broker) == Position(4, 8)
@@ -241,7 +223,7 @@ def ask(broker: Broker, times: int = 1) -> list[bool]:
         ([OFF], False),
     ],
 )
-def test_whether_any_was_aborted(answers: list[Answer], may: bool) -> None:
+def test_whether_any_was_aborted(answers: list[HttpAnswer], may: bool) -> None:
     with client(Broker(answers)) as admin:
         assert admin.may_have_aborted(PARTITION) is may
 
@@ -275,7 +257,7 @@ def test_nothing_is_asked_where_none_was_aborted() -> None:
 
 
 @pytest.mark.parametrize("first", [buffer("Initializing", aborts=0), buffer(aborts=0, loaded=1)])
-def test_a_count_of_another_load_is_none(first: Answer) -> None:
+def test_a_count_of_another_load_is_none(first: HttpAnswer) -> None:
     """It is taken before the state is: of the load before, or while it was being counted."""
     later = buffer(aborts=2, loaded=2)
     broker = Broker([first, buffer(aborts=0, loaded=2), later], [decided(True)])
@@ -283,7 +265,7 @@ def test_a_count_of_another_load_is_none(first: Answer) -> None:
 
 
 @pytest.mark.parametrize("during", [buffer("Initializing", loaded=2), NOT_LOADED, buffer(loaded=2)])
-def test_not_aborted_counts_if_the_buffer_was_ready_before_and_after(during: Answer) -> None:
+def test_not_aborted_counts_if_the_buffer_was_ready_before_and_after(during: HttpAnswer) -> None:
     # A loading buffer knows of no aborted transaction.
     broker = Broker([buffer(), during, buffer(loaded=2)], [decided(False), decided(True)])
     assert ask(broker) == [True]
@@ -310,7 +292,9 @@ def test_an_outcome_that_nobody_gives_is_not_a_commit() -> None:
         ([OFF], UnsupportedError),
     ],
 )
-def test_who_cannot_tell_what_became_of_it(buffers: list[Answer], error: type[Exception]) -> None:
+def test_who_cannot_tell_what_became_of_it(
+    buffers: list[HttpAnswer], error: type[Exception]
+) -> None:
     with pytest.raises(error):
         ask(Broker(buffers, [decided(False)]))
 
@@ -324,7 +308,7 @@ LISTING = {
 
 def test_the_listing_says_that_it_does_not_know() -> None:
     class Listed(Broker):
-        def answer(self, path: str) -> Answer:
+        def answer(self, path: str) -> HttpAnswer:
             if "/transaction" in path:
                 return super().answer(path)
             return 200, LISTING if "/internalStats" in path else {}, {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 import logging
 import os
 import select
@@ -14,9 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +22,7 @@ from offloader.model import Release, listener
 from offloader.service.console import Console
 from offloader.service.unbreakable import Unbreakable
 from reader.model import Partition, Position, Topic
-from testbed.serving import serving
+from testbed.serving import Asked, HttpAnswer, answering
 
 TOPIC = Topic("public", "default", "orders")
 _MAIN = "from offloader.cli.app import main; main()"
@@ -178,24 +175,13 @@ def pulsar() -> Iterator[tuple[str, threading.Semaphore]]:
     """An admin REST without topics; of each round it gives one permit."""
     rounds = threading.Semaphore(0)
 
-    class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    def answer(asked: Asked) -> HttpAnswer:
+        if asked.path.startswith("/admin/v2/brokers"):
+            rounds.release()
+        return 200, {} if "broker-stats" in asked.path else [], {}
 
-        def do_GET(self) -> None:
-            if self.path.startswith("/admin/v2/brokers"):
-                rounds.release()
-            found: Any = {} if "broker-stats" in self.path else []
-            body = json.dumps(found).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        yield f"http://127.0.0.1:{server.server_address[1]}", rounds
+    with answering(answer) as url:
+        yield url, rounds
 
 
 def settings_file(tmp_path: Path, url: str) -> Path:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -50,6 +51,20 @@ def worker_of(
     return TopicWorker(work, ended, name="maintenance", pace=pace, wake_seconds=0.01, **given)
 
 
+def by(now: Sequence[float]) -> Clocks:
+    """Return the clocks of a test, which moves ``now`` (s)."""
+    return Clocks(lambda: int(now[0] * 1000), lambda: now[0])
+
+
+@contextmanager
+def started(worker: TopicWorker[MaintenanceResult], *topics: Topic) -> Iterator[None]:
+    """A worker with these topics, whose thread runs within the block."""
+    worker.serve(topics)
+    worker.start()
+    yield
+    worker.stop()
+
+
 def test_each_topic_gets_turns_and_a_failing_one_hinders_none() -> None:
     told = Told()
 
@@ -59,10 +74,8 @@ def test_each_topic_gets_turns_and_a_failing_one_hinders_none() -> None:
         return MaintenanceResult(topic, 1)
 
     worker = worker_of(maintain, told, interval=0.05, jitter=lambda: 0.0)
-    worker.serve([ONE, TWO])
-    worker.start()
-    told.wait_for(lambda: told.count(TWO) >= 3 and told.count(ONE) >= 1)
-    worker.stop()
+    with started(worker, ONE, TWO):
+        told.wait_for(lambda: told.count(TWO) >= 3 and told.count(ONE) >= 1)
     assert all(isinstance(result, Exception) == (topic == ONE) for topic, result, _ in told.turns)
 
 
@@ -87,19 +100,17 @@ def test_the_next_turn() -> None:
         maintain,
         told,
         interval=100.0,
-        clocks=Clocks(lambda: int(now[0] * 1000), lambda: now[0]),
+        clocks=by(now),
         jitter=lambda: 1.0,
     )
-    worker.serve([ONE])
-    worker.start()
-    now[0] = 1100.0
-    told.wait_for(lambda: len(told.turns) == 2)
-    assert [at for _, _, at in told.turns] == [1100.0, 1200.0]
-    now[0] = 1200.0
-    told.wait_for(lambda: len(told.turns) == 3)
-    now[0] = 1300.0
-    told.wait_for(lambda: len(told.turns) == 4)
-    worker.stop()
+    with started(worker, ONE):
+        now[0] = 1100.0
+        told.wait_for(lambda: len(told.turns) == 2)
+        assert [at for _, _, at in told.turns] == [1100.0, 1200.0]
+        now[0] = 1200.0
+        told.wait_for(lambda: len(told.turns) == 3)
+        now[0] = 1300.0
+        told.wait_for(lambda: len(told.turns) == 4)
     assert [at for _, _, at in told.turns[2:]] == [1300.0, 1500.0]
 
 
@@ -113,13 +124,11 @@ def test_a_clock_that_is_set_back_stops_no_turn() -> None:
         clocks=Clocks(lambda: int(clock[0] * 1000), lambda: now[0]),
         jitter=lambda: 1.0,
     )
-    worker.serve([ONE])
-    worker.start()
-    clock[0], now[0] = 61_200.0, 150.0
-    told.wait_for(lambda: len(told.turns) == 1)
-    clock[0], now[0] = 61_300.0, 250.0
-    told.wait_for(lambda: len(told.turns) == 2)
-    worker.stop()
+    with started(worker, ONE):
+        clock[0], now[0] = 61_200.0, 150.0
+        told.wait_for(lambda: len(told.turns) == 1)
+        clock[0], now[0] = 61_300.0, 250.0
+        told.wait_for(lambda: len(told.turns) == 2)
     assert [at for _, _, at in told.turns] == [61_300.0, 61_400.0], "for people, by their clock"
 
 
@@ -128,14 +137,12 @@ def test_many_new_files_are_a_reason() -> None:
     worker = worker_of(
         lambda topic: MaintenanceResult(topic, 1), told, interval=3600.0, jitter=lambda: 1.0
     )
-    worker.serve([ONE, TWO])
-    worker.start()
-    worker.committed(ONE, 5)
-    worker.committed(TWO, 7)
-    worker.committed(Topic("a", "b", "unknown"), 100)
-    worker.committed(ONE, 3)
-    told.wait_for(lambda: len(told.turns) == 1)
-    worker.stop()
+    with started(worker, ONE, TWO):
+        worker.committed(ONE, 5)
+        worker.committed(TWO, 7)
+        worker.committed(Topic("a", "b", "unknown"), 100)
+        worker.committed(ONE, 3)
+        told.wait_for(lambda: len(told.turns) == 1)
     assert [topic for topic, _, _ in told.turns] == [ONE]
 
 
@@ -154,10 +161,8 @@ def test_files_that_come_during_a_turn_are_a_reason_for_another() -> None:
         clocks=Clocks(lambda: 5_000_000, lambda: 5000.0),
         jitter=lambda: 0.0,
     )
-    worker.serve([ONE])
-    worker.start()
-    told.wait_for(lambda: len(told.turns) == 2)
-    worker.stop()
+    with started(worker, ONE):
+        told.wait_for(lambda: len(told.turns) == 2)
     assert [at for _, _, at in told.turns] == [5000.0, 8600.0]
 
 
@@ -171,10 +176,8 @@ def test_an_operator_who_cannot_be_told_stops_nothing() -> None:
     worker = worker_of(
         lambda topic: MaintenanceResult(topic, 1), ended, interval=0.01, jitter=lambda: 0.0
     )
-    worker.serve([ONE])
-    worker.start()
-    told.wait_for(lambda: len(told.turns) >= 2)
-    worker.stop()
+    with started(worker, ONE):
+        told.wait_for(lambda: len(told.turns) >= 2)
 
 
 def test_a_stop_ends_the_turn_that_runs() -> None:
@@ -203,10 +206,8 @@ def test_an_interval_of_nothing_switches_it_off() -> None:
     told = Told()
     worker = worker_of(lambda topic: MaintenanceResult(topic, 1), told, interval=0.0)
     before = set(threading.enumerate())
-    worker.serve([ONE])
-    worker.start()
-    assert set(threading.enumerate()) <= before, "others may end meanwhile"
-    worker.stop()
+    with started(worker, ONE):
+        assert set(threading.enumerate()) <= before, "others may end meanwhile"
 
 
 def test_one_that_follows_begins_soon_and_tries_again_soon() -> None:
@@ -224,16 +225,14 @@ def test_one_that_follows_begins_soon_and_tries_again_soon() -> None:
         within=5.0,
         pause=10.0,
         files=1,
-        clocks=Clocks(lambda: int(now[0] * 1000), lambda: now[0]),
+        clocks=by(now),
         jitter=lambda: 1.0,
     )
-    worker.serve([ONE])
-    worker.start()
-    now[0] = 1005.0
-    told.wait_for(lambda: len(told.turns) == 1)
-    now[0] = 1015.0
-    told.wait_for(lambda: len(told.turns) == 2)
-    worker.stop()
+    with started(worker, ONE):
+        now[0] = 1005.0
+        told.wait_for(lambda: len(told.turns) == 1)
+        now[0] = 1015.0
+        told.wait_for(lambda: len(told.turns) == 2)
     assert [at for _, _, at in told.turns] == [1015.0, 1035.0]
 
 
@@ -246,12 +245,10 @@ def test_a_stop_does_not_wait_for_what_hangs() -> None:
         return MaintenanceResult(topic, 1)
 
     worker = worker_of(hang, Told(), interval=0.01, jitter=lambda: 0.0)
-    worker.serve([ONE])
-    worker.start()
-    assert hanging.wait(60)
-    worker.stop(patience=0.01)
-    go.set()
-    worker.stop()
+    with started(worker, ONE):
+        assert hanging.wait(60)
+        worker.stop(patience=0.01)
+        go.set()
 
 
 def test_of_many_new_topics_the_first_turns_are_spread() -> None:
@@ -267,19 +264,17 @@ def test_of_many_new_topics_the_first_turns_are_spread() -> None:
         within=10.0,
         spread=1.0,
         files=1,
-        clocks=Clocks(lambda: int(now[0] * 1000), lambda: now[0]),
+        clocks=by(now),
         jitter=lambda: next(at) / 200,
     )
-    worker.serve(topics)
-    worker.start()
-    now[0] = 10.5
-    told.wait_for(lambda: len(told.turns) == 11)
-    worker.committed(topics[150], 1)
-    told.wait_for(lambda: len(told.turns) == 12)
-    worker.serve(topics)  # as each round does: what is known keeps its time
-    now[0] = 199.0
-    told.wait_for(lambda: len(told.turns) == 200)
-    worker.stop()
+    with started(worker, *topics):
+        now[0] = 10.5
+        told.wait_for(lambda: len(told.turns) == 11)
+        worker.committed(topics[150], 1)
+        told.wait_for(lambda: len(told.turns) == 12)
+        worker.serve(topics)  # as each round does: what is known keeps its time
+        now[0] = 199.0
+        told.wait_for(lambda: len(told.turns) == 200)
     seen = [topic for topic, _, _ in told.turns]
     assert seen[:12] == [*topics[:11], topics[150]]
     assert set(seen) == set(topics)
@@ -294,14 +289,12 @@ def test_few_are_looked_at_soon_and_the_most_in_an_interval() -> None:
         interval=100.0,
         within=10.0,
         spread=1.0,
-        clocks=Clocks(lambda: int(now[0] * 1000), lambda: now[0]),
+        clocks=by(now),
         jitter=lambda: 1.0,
     )
-    worker.serve([ONE, TWO])
-    worker.start()
-    now[0] = 10.0
-    told.wait_for(lambda: len(told.turns) == 2)
-    worker.serve([ONE, TWO, *(Topic("a", "c", str(n)) for n in range(1000))])
-    now[0] = 110.0
-    told.wait_for(lambda: len(told.turns) >= 1002)
-    worker.stop()
+    with started(worker, ONE, TWO):
+        now[0] = 10.0
+        told.wait_for(lambda: len(told.turns) == 2)
+        worker.serve([ONE, TWO, *(Topic("a", "c", str(n)) for n in range(1000))])
+        now[0] = 110.0
+        told.wait_for(lambda: len(told.turns) >= 1002)

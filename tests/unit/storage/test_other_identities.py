@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from reader.config import StorageConfig
 from reader.errors import ConfigurationError, UnavailableError
 from reader.storage import Storage, open_storage
-from testbed.serving import serving
+from testbed.serving import Asked, HttpAnswer, answering
 
 AZURE = "abfss://box@acc.dfs.core.windows.net/lake"
 SECRET = {"client_id": "c", "client_secret": "s", "tenant_id": "t"}
@@ -93,21 +92,13 @@ def seen() -> Iterator[tuple[str, list[str]]]:
     """The URL of a store that refuses everything, and how each request proved who asks."""
     found: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    def answer(asked: Asked) -> HttpAnswer:
+        how = asked.headers.get("Authorization", "").split(":")[0]
+        found.append(how or asked.target.partition("?")[2])
+        return 403, None, {}
 
-        def do_GET(self) -> None:
-            how = self.headers.get("Authorization", "").split(":")[0]
-            found.append(how or self.path.partition("?")[2])
-            self.send_response(403)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        yield f"http://127.0.0.1:{server.server_address[1]}", found
+    with answering(answer) as url:
+        yield url, found
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from reader.config import StorageConfig
 from reader.storage import open_storage
 from spark_ext.session.jars import class_path, session_jars
 from spark_ext.session.jars.shim import java_tool, pyspark_jars
-from testbed.serving import serving
+from testbed.serving import Asked, HttpAnswer, answering
 
 _PYTHON = """
 import sys
@@ -59,29 +58,16 @@ def store() -> Iterator[tuple[str, Seen]]:
     """A store that refuses everything, and each bucket's identities: key and session token."""
     seen: Seen = defaultdict(set)
 
-    class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    def answer(asked: Asked) -> HttpAnswer:
+        found = re.search("Credential=([^/]+)/", asked.headers.get("Authorization", ""))
+        key = found[1] if found else "anonymous"
+        token = asked.headers.get("x-amz-security-token", "")
+        seen[asked.path.split("/")[1]].add((key, token))
+        body = b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"
+        return 403, body, {"Content-Type": "application/xml"}
 
-        def do_GET(self) -> None:
-            found = re.search("Credential=([^/]+)/", self.headers.get("Authorization", ""))
-            key = found[1] if found else "anonymous"
-            bucket = self.path.split("/")[1].partition("?")[0]
-            seen[bucket].add((key, self.headers.get("x-amz-security-token", "")))
-            body = b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"
-            self.send_response(403)
-            self.send_header("Content-Type", "application/xml")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        do_HEAD = do_GET  # noqa: N815
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        yield f"http://127.0.0.1:{server.server_address[1]}", seen
+    with answering(answer) as url:
+        yield url, seen
 
 
 def options_of(case: str, url: str) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from pydantic import ValidationError
@@ -14,7 +13,7 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
-from testbed.serving import serving
+from testbed.serving import Asked, HttpAnswer, answering
 
 TOPIC = Topic("public", "default", "orders")
 EMPTY = '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"></ListBucketResult>'
@@ -24,23 +23,12 @@ EMPTY = '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"></Lis
 def store(status: int, body: str) -> Iterator[str]:
     """The URL of one that answers every list so, and has no file."""
 
-    class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    def answer(asked: Asked) -> HttpAnswer:
+        found = (status, body) if "list-type" in asked.target else (404, "")
+        return *found, {"Content-Type": "application/xml"}
 
-        def do_GET(self) -> None:
-            listed = "list-type" in self.path
-            content = (body if listed else "").encode()
-            self.send_response(status if listed else 404)
-            self.send_header("Content-Type", "application/xml")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+    with answering(answer) as url:
+        yield url
 
 
 def opened(status: int, body: str) -> TopicTable | None:

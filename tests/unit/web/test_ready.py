@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from offloader.service.signals import Stop
 from offloader.web.health import not_ready
 from reader.clients import Clients
 from reader.pulsar.admin import AdminClient
-from testbed.serving import serving
+from testbed.serving import Asked, HttpAnswer, answering
 from tests.unit.web.world import NOWHERE
 
 BROKERS, STATS = "/admin/v2/brokers", "/admin/v2/broker-stats/topics"
@@ -33,23 +31,12 @@ Answers = Mapping[str, tuple[int, object]]
 def pulsar(answers: Answers, heard: Callable[[str], None] = lambda path: None) -> Iterator[str]:
     """The address of a server that answers each path like that, others with 404."""
 
-    class Handler(BaseHTTPRequestHandler):
-        disable_nagle_algorithm = True
+    def answer(asked: Asked) -> HttpAnswer:
+        heard(asked.target)
+        return *answers.get(asked.target, (404, {"reason": "not here"})), {}
 
-        def do_GET(self) -> None:
-            heard(self.path)
-            status, value = answers.get(self.path, (404, {"reason": "not here"}))
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+    with answering(answer) as url:
+        yield url
 
 
 @contextmanager

@@ -34,6 +34,28 @@ DEFERRED = {
     "java Times with JSR-310 conversion",
 }
 
+TIMES: dict[str, Any] = {
+    "at": 1700000000123456,
+    "ats": [0, -1000000, 1000000],
+    "clock": 80000123000,
+    "day": 19675,
+    "days": [("a", None)],
+    "local": 1700000000123456,
+    "noon": 43200000000,
+}
+EVERYTHING: dict[str, Any] = {
+    "flag": True,
+    "small": -1,
+    "big": 1152921504606846976,
+    "narrow": 0.5,
+    "wide": 1e100,
+    "text": 'ä "x"\n',
+    "items": [{"a": 1}],
+    "numbers": [("k", 5)],
+    "inner": {"a": 2},
+    "nothing": None,
+}
+
 EXPECTED: dict[str, tuple[dict[str, Any], str | None]] = {
     "go order": (
         {
@@ -103,18 +125,7 @@ EXPECTED: dict[str, tuple[dict[str, Any], str | None]] = {
         },
         None,
     ),
-    "java Times": (
-        {
-            "at": 1700000000123456,
-            "ats": [0, -1000000, 1000000],
-            "clock": 80000123000,
-            "day": 19675,
-            "days": [("a", None)],
-            "local": 1700000000123456,
-            "noon": 43200000000,
-        },
-        YEAR,
-    ),
+    "java Times": (TIMES, YEAR),
     "java Fine": ({"at": 1700000000123456}, f"field 'at' {CUT}"),
     "java Negative": (
         {"at": None},
@@ -160,30 +171,8 @@ EXPECTED: dict[str, tuple[dict[str, Any], str | None]] = {
         None,
     ),
     "java Getters": ({"URL": "u", "xAxis": "x"}, None),
-    "java Times with JSR-310 conversion": (
-        {
-            "at": 1700000000123456,
-            "ats": [0, -1000000, 1000000],
-            "clock": 80000123000,
-            "day": 19675,
-            "days": [("a", None)],
-            "local": 1700000000123456,
-            "noon": 43200000000,
-        },
-        YEAR,
-    ),
-    "java Times AVRO": (
-        {
-            "at": 1700000000123456,
-            "ats": [0, -1000000, 1000000],
-            "clock": 80000123000,
-            "day": 19675,
-            "days": [("a", None)],
-            "local": 1700000000123000,
-            "noon": 43200000000,
-        },
-        YEAR_IN_AVRO,
-    ),
+    "java Times with JSR-310 conversion": (TIMES, YEAR),
+    "java Times AVRO": ({**TIMES, "local": 1700000000123000}, YEAR_IN_AVRO),
     "java IntMap AVRO": ({"names": [{"key": 1, "value": "a"}, {"key": 2, "value": "b"}]}, None),
     "node event": (
         {
@@ -200,36 +189,8 @@ EXPECTED: dict[str, tuple[dict[str, Any], str | None]] = {
         },
         None,
     ),
-    "python Everything 224 JSON": (
-        {
-            "flag": True,
-            "small": -1,
-            "big": 1152921504606846976,
-            "narrow": 0.5,
-            "wide": 1e100,
-            "text": 'ä "x"\n',
-            "items": [{"a": 1}],
-            "numbers": [("k", 5)],
-            "inner": {"a": 2},
-            "nothing": None,
-        },
-        None,
-    ),
-    "python Everything 52 AVRO": (
-        {
-            "flag": True,
-            "small": -1,
-            "big": 1152921504606846976,
-            "narrow": 0.5,
-            "wide": 1e100,
-            "text": 'ä "x"\n',
-            "items": [{"a": 1}],
-            "numbers": [("k", 5)],
-            "inner": {"a": 2},
-            "nothing": None,
-        },
-        None,
-    ),
+    "python Everything 224 JSON": (EVERYTHING, None),
+    "python Everything 52 AVRO": (EVERYTHING, None),
     "python Paint 30 JSON": ({"colour": "2", "size": "s"}, None),
     "python Paint 4 AVRO": ({"colour": "GREEN", "size": "SMALL"}, None),
     "python Reading 46 JSON": ({"a": NAN, "b": INF, "c": -INF}, None),
