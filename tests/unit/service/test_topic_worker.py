@@ -51,7 +51,7 @@ def worker_of(
     return TopicWorker(work, ended, name="maintenance", pace=pace, wake_seconds=0.01, **given)
 
 
-def by(now: Sequence[float]) -> Clocks:
+def by(now: list[float]) -> Clocks:
     """Return the clocks of a test, which moves ``now`` (s)."""
     return Clocks(lambda: int(now[0] * 1000), lambda: now[0])
 
