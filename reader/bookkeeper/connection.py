@@ -16,7 +16,13 @@ import numpy as np
 from reader.bookkeeper.bookie_session import BookieAccess, open_session
 from reader.bookkeeper.reads.read_messages import EntryAnswers, RangeAnswer
 from reader.bookkeeper.v2 import HEADER_BYTES, decode_batch_header, encode_batch_read
-from reader.bookkeeper.v3 import MAX_FRAME, encode_reads, first_size, split_answers
+from reader.bookkeeper.v3 import (
+    MAX_FRAME,
+    answer_table,
+    encode_reads,
+    first_size,
+    split_answers,
+)
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.kernels.memory import empty_bytes
 
@@ -116,6 +122,7 @@ class EntryConnection(_Socket):
     def __init__(self, host: str, port: int, timeout: float, access: BookieAccess) -> None:
         super().__init__(host, port, timeout, access)
         self._buffer = empty_bytes(_RECEIVE_BYTES)
+        self._table = answer_table(_RECEIVE_BYTES)  # kept: page faults on a new one cost more
         self._begin = self._end = 0  # received, and not decoded yet
 
     def request(self, reads: Sequence[Any]) -> None:
@@ -130,7 +137,7 @@ class EntryConnection(_Socket):
         """
         self._make_room()
         self._end += self._receive_into(self._buffer.data[self._end :])
-        table, self._begin = split_answers(self._buffer, self._end)
+        table, self._begin = split_answers(self._buffer, self._end, self._table)
         if table.shape[1]:
             self.has_answered, self.is_kept = True, False
         return EntryAnswers(table, self._buffer)
@@ -144,6 +151,8 @@ class EntryConnection(_Socket):
         # Room for a whole record of TLS: data that TLS has decrypted does not wake poll().
         fits = max(size, len(left) + _STAGE_BYTES) <= len(self._buffer)
         target = self._buffer if fits else empty_bytes(size + _RECEIVE_BYTES)
+        if not fits:
+            self._table = answer_table(len(target))
         target[: len(left)] = left
         self._buffer, self._begin, self._end = target, 0, len(left)
 

@@ -9,7 +9,7 @@ from reader.bookkeeper.reads.pending_block import PendingBlock
 from reader.bookkeeper.reads.pending_entries import BookieShare, PendingEntries
 from reader.bookkeeper.reads.read_messages import EntryAnswers
 from reader.bookkeeper.v2 import split_entries
-from reader.bookkeeper.v3 import encode_reads, split_answers
+from reader.bookkeeper.v3 import answer_table, encode_reads, split_answers
 from reader.kernels.memory import empty_bytes
 from reader.model import LedgerMetadata
 
@@ -25,7 +25,7 @@ def prewarm() -> None:
     encode_reads(0, first, first)
     buffer = empty_bytes(len(_ANSWER))
     buffer[:] = np.frombuffer(_ANSWER, np.uint8)
-    table, _ = split_answers(buffer, len(buffer))
+    table, _ = split_answers(buffer, len(buffer), answer_table(len(buffer)))
     ledger = LedgerMetadata(0, "CLOSED", 1, 1, 1, 0, "CRC32C", ((0, ("",)),))
     entries = PendingEntries(PendingBlock(ledger, 0, 0, 0), 0)
     entries.shares[""] = BookieShare()

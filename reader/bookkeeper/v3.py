@@ -33,6 +33,7 @@ __all__ = [
     "MAX_FRAME",
     "REQUEST",
     "STATUS",
+    "answer_table",
     "encode_reads",
     "first_size",
     "split_answers",
@@ -72,19 +73,23 @@ def framed(operation: int, number: int, body: bytes, request: int = 0) -> bytes:
     return len(message).to_bytes(4, "big") + message
 
 
-def split_answers(buffer: Bytes, end: int) -> tuple[Int64s, int]:
-    """The whole answers at the start of ``buffer[:end]``, and how many bytes they take.
-
-    A column each, with the rows ``REQUEST``, ``STATUS``, ``BODY`` and ``LENGTH``: the body is
-    ``buffer[BODY : BODY + LENGTH]``, the entry after BookKeeper's header and digest; -1 without
-    any. Raises CorruptError for what is not the protocol.
-    """
+def answer_table(size: int) -> Int64s:
+    """Return a table for all answers that ``size`` bytes may have."""
     # No answer is shorter than its size, a header with a number, and a status.
-    answers = np.empty((4, end // 8 + 1), np.int64)
-    count, used = _split_answers(buffer, end, answers)
+    return np.empty((4, size // 8 + 1), np.int64)
+
+
+def split_answers(buffer: Bytes, end: int, table: Int64s) -> tuple[Int64s, int]:
+    """Decode the whole answers at the start of ``buffer[:end]``, and return the bytes they take.
+
+    The answers are the first columns of ``table``, with the rows ``REQUEST``, ``STATUS``, ``BODY``
+    and ``LENGTH``: the body is ``buffer[BODY : BODY + LENGTH]``, the entry after BookKeeper's
+    header and digest; -1 without any. Raises CorruptError for what is not the protocol.
+    """
+    count, used = _split_answers(buffer, end, table)
     if used < 0:
         raise CorruptError(_NOT_PROTOCOL[-used])
-    return answers[:, :count], used
+    return table[:, :count], used
 
 
 def first_size(buffer: Bytes, end: int) -> int:

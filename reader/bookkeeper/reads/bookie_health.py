@@ -105,9 +105,11 @@ class BookieHealth:
 
     def is_healthy(self, bookie: str) -> bool:
         """Return whether a bookie is available and not slow."""
-        until, waited = self._slow.get(bookie, (0.0, 0.0))
-        is_slow = until > self._now and waited >= self.slow_after(bookie)
-        return not is_slow and self.is_available(bookie)
+        if bookie in self._slow:
+            until, waited = self._slow[bookie]
+            if until > self._now and waited >= self.slow_after(bookie):
+                return False
+        return self.is_available(bookie)
 
     def is_available(self, bookie: str) -> bool:
         """Return whether a bookie may be asked and has not failed recently."""
@@ -126,8 +128,8 @@ class BookieHealth:
         pace = self._paces.get(bookie, seconds)
         self._paces[bookie] = pace + (seconds - pace) / 4
         self._slow_after.clear()
-        if seconds < self.slow_after(bookie):
-            self._slow.pop(bookie, None)
+        if bookie in self._slow and seconds < self.slow_after(bookie):
+            del self._slow[bookie]
 
     def slow_after(self, bookie: str) -> float:
         """Return the seconds after which a bookie is slow, by what the other bookies need."""

@@ -78,6 +78,7 @@ class LedgerReads:
         self._pending: deque[PendingBlock] = deque()  # in the order of delivery
         self._bytes_in_flight = 0  # by the estimates
         self._actions: deque[Action] = deque()
+        self._has_changed = True  # so that there may be more to request
         self._next_block: EntryBlock | None = None  # delivered once there is nothing to send
         self._has_answers = False  # since the last Wait
         self._verified: set[int] = set()  # ledgers with an entry that passed its digest
@@ -103,8 +104,8 @@ class LedgerReads:
         if isinstance(event, BookieFailure):
             self._has_answers = True
             self._fail(event)
-        else:
-            self._has_answers |= self._take(event)
+        elif self._take(event):
+            self._has_answers = self._has_changed = True
 
     def end_wait(self, now: float) -> None:
         """Give up bookies that are silent, and ask others if they are slow: all has been received.
@@ -119,6 +120,7 @@ class LedgerReads:
                 # Without a whole answer from any bookie, the time was not the caller's own.
                 elif not self._has_answers and self._health.check_slow(bookie, oldest):
                     reads.read_elsewhere(self._pending[0], bookie)
+                    self._has_changed = True
 
     def refuse(self, bookie: str, kind: ReadKind, error: ConfigurationError) -> None:
         """Fail the blocks that wait for a bookie: the settings do not allow to ask it."""
@@ -138,7 +140,8 @@ class LedgerReads:
 
     def _next_action(self) -> Action | None:
         while True:
-            if not self._actions:
+            if self._has_changed:
+                self._has_changed = False
                 self._request()
             if self._actions:
                 return self._actions.popleft()
@@ -180,7 +183,11 @@ class LedgerReads:
     def _take_head(self, block: EntryBlock) -> EntryBlock:
         head = self._pending.popleft()
         self._bytes_in_flight -= head.estimate
-        self._require_password(head, block)
+        self._has_changed = True
+        if block.damaged:
+            self._require_password(head, block)
+        else:
+            self._verified.add(block.ledger_id)
         self._planner.learn_sizes(block)
         after = int(block.entry_ids[-1]) + 1
         if after <= head.last:  # the answer was full, or ended before a missing entry
@@ -199,7 +206,7 @@ class LedgerReads:
         """
         ledger = head.ledger
         if len(block.damaged) < len(block):
-            self._verified.add(ledger.ledger_id)
+            self._verified.add(block.ledger_id)
         elif ledger.digest_type in ("MAC", "HMAC") and ledger.ledger_id not in self._verified:
             completed = [
                 pending.block
@@ -249,6 +256,7 @@ class LedgerReads:
 
     def _fail(self, failure: BookieFailure) -> None:
         """Send all requests of a bookie to other bookies, or to the bookie again."""
+        self._has_changed = True
         bookie = failure.bookie
         if failure.rejects_ranges:
             self._health.avoid_range_reads(bookie)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reader.bookkeeper import prewarm
-from reader.bookkeeper.v3 import MAX_FRAME, encode_reads, first_size, split_answers
+from reader.bookkeeper.v3 import MAX_FRAME, answer_table, encode_reads, first_size, split_answers
 from reader.errors import CorruptError
 from reader.wire import fields
 from tests.support.examples import examples
@@ -22,7 +22,7 @@ Answer = tuple[int, int, bytes | None]
 
 def split(data: bytes) -> tuple[list[Answer], int]:
     buffer = np.frombuffer(data, np.uint8)
-    table, used = split_answers(buffer, len(data))
+    table, used = split_answers(buffer, len(data), answer_table(len(data)))
     found = [
         (request, status, data[at : at + size] if size >= 0 else None)
         for request, status, at, size in table.T.tolist()
