@@ -25,7 +25,7 @@ __all__ = ["SOME", "Case", "Columns", "Row", "Write", "packed", "raw", "stated",
 
 Row = dict[str, Any]
 Columns = Callable[[Json], Row]
-"""The payload columns of a message of the Java client; also `__rescued` and `__error`, if set."""
+"""The payload columns of a message of the Java client; also `__rescued`, `__error` and `__kind`, if set."""
 
 
 class _Some:
@@ -102,6 +102,8 @@ def stated(rows: Sequence[tuple[bytes, Row | None, bool]]) -> Columns:
     def columns(java: Json) -> Row:
         data = base64.b64decode(java["data"])
         row, rescued = known[data]
-        return {**(row or {}), **({"__rescued": data, "__error": SOME} if rescued else {})}
+        kind = "message" if row else "undecodable"
+        why = {"__rescued": data, "__error": SOME, "__kind": kind} if rescued else {}
+        return {**(row or {}), **why}
 
     return columns

@@ -20,7 +20,8 @@ _RECORD: Json = {
 
 
 def _rescued(java: Json) -> Row:
-    return {"__rescued": base64.b64decode(java["data"]), "__error": SOME}
+    data = base64.b64decode(java["data"])
+    return {"__rescued": data, "__error": SOME, "__kind": "undecodable"}
 
 
 def _mixed_columns(java: Json) -> Row:

@@ -39,6 +39,7 @@ def _as_stored(message: Json) -> Row:
     return {
         "value": None,
         "__rescued": bytes_of(message["data"]),
+        "__kind": "encrypted",
         "__error": SOME,
         "__encryptionContext": context_of(message),
     }
