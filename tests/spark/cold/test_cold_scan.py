@@ -166,7 +166,7 @@ def test_a_frame_that_was_cached_is_found_again(lake: PulsarLake, cold: str) -> 
 
 def test_the_same_rows_without_the_rule(lake: PulsarLake, orders: Orders, values: Values) -> None:
     """A session that has the catalog and not the extension: files are asked for as it runs."""
-    rule = "io.pulsarlake.spark.rules.ColdScans"
+    rule = "io.pulsarlake.spark.rules.TopicScans"
     query = f"SELECT count(*), sum(id), max(__ledgerId) FROM {orders.table}"
     ruled = values(query)
     assert ruled[0][0] == TOTAL

@@ -56,6 +56,7 @@ public final class Planner {
   private static final Map<String, Planner> RUNNING = new ConcurrentHashMap<>();
 
   private final String python;
+  private final AtomicLong questions = new AtomicLong();
   private Child child;
 
   private Planner(String python) {
@@ -79,6 +80,11 @@ public final class Planner {
     } catch (GoneException gone) {
       return new Reply(0, null, gone.failure());
     }
+  }
+
+  /** How many questions were asked; of each, once more where it was asked of a second process. */
+  public long asked() {
+    return questions.get();
   }
 
   /** Begins to start the process, so that the first call finds it ready sooner. */
@@ -122,12 +128,11 @@ public final class Planner {
   }
 
   /** One life of the process. */
-  private static final class Child {
+  private final class Child {
     private static final String LOOK = "Spark's log has what it said";
     private final Process process;
     private final OutputStream requests;
     private final Map<Long, CompletableFuture<Reply>> waiting = new ConcurrentHashMap<>();
-    private final AtomicLong lastId = new AtomicLong();
     private final Thread errors;
     private final Thread answers;
     private volatile boolean ending;
@@ -147,7 +152,7 @@ public final class Planner {
     }
 
     Reply call(String config, String name, JsonNode question) throws GoneException {
-      long id = lastId.incrementAndGet();
+      long id = questions.incrementAndGet();
       CompletableFuture<Reply> answer = new CompletableFuture<>();
       waiting.put(id, answer);
       try {

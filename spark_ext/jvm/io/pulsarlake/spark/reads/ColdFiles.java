@@ -26,7 +26,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * The files of one version of a table, as the planner knows them from the Delta log: nothing is
  * listed, and no log is read here.
  *
- * <p>A relation has one without filters, which knows no file. For a query {@code ColdScans} puts
+ * <p>A relation has one without filters, which knows no file. For a query {@code TopicScans} puts
  * one in its place that has asked the planner which files the query's filters leave.
  */
 public final class ColdFiles implements FileIndex {
@@ -89,19 +89,13 @@ public final class ColdFiles implements FileIndex {
     return new ColdFiles(name, answer.bytes(), planner, asked, answer);
   }
 
-  /** Those that the conjuncts of a filter leave. */
-  public ColdFiles leftBy(Seq<Expression> conjuncts) {
-    ColdRead wanted = read(conjuncts, List.of());
-    return planned(wanted, ask(wanted));
-  }
-
-  /** What the planner answers. */
-  public ColdPlan ask(ColdRead wanted) {
-    return planner.ask(new PlanReads(List.of(wanted), List.of(), 1)).cold().get(0);
-  }
-
   private ColdFiles asked(Seq<Expression> conjuncts) {
-    return asked() ? this : leftBy(conjuncts);
+    if (asked()) {
+      return this;
+    }
+    ColdRead wanted = read(conjuncts, List.of());
+    PlanReads question = new PlanReads(List.of(wanted), List.of(), 1);
+    return planned(wanted, planner.ask(question).cold().get(0));
   }
 
   private List<FileStatus> statuses() {

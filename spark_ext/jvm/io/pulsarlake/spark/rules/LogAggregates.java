@@ -1,72 +1,88 @@
 package io.pulsarlake.spark.rules;
 
 import io.pulsarlake.spark.planner.Messages.Aggregate;
+import io.pulsarlake.spark.planner.Messages.ColdRead;
 import io.pulsarlake.spark.reads.ColdFiles;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
-import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
-import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
-import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
-import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DateType;
-import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Aggregates over all rows of a cold table that the Delta log's statistics know: the number of rows,
- * and the extremes of integers and dates, which the log has exactly. No file is read for them.
+ * A query of nothing but aggregates over all rows of a cold table. The planner says whether the
+ * Delta log knows their values: then no file is read.
+ *
+ * @param results what the query makes of the aggregates
  */
-final class LogAggregates {
-  private LogAggregates() {}
+record LogAggregates(
+    ColdFiles files,
+    List<AggregateExpression> aggregates,
+    List<Aggregate> asked,
+    List<NamedExpression> results) {
 
-  /** A row of literals in place of the aggregate; null where the log does not know all of it. */
-  static LogicalPlan answered(LogicalPlan node) {
-    if (!(node instanceof org.apache.spark.sql.catalyst.plans.logical.Aggregate aggregate) || !aggregate.groupingExpressions().isEmpty()) {
+  /** Of a node that is such a query, of files that have not been asked for; null for any other. */
+  static LogAggregates of(LogicalPlan node) {
+    if (!(node instanceof org.apache.spark.sql.catalyst.plans.logical.Aggregate aggregate)
+        || !aggregate.groupingExpressions().isEmpty()) {
       return null;
     }
     Map<ExprId, String> columns = new HashMap<>();
     LogicalRelation relation = unfiltered(aggregate.child(), columns);
-    ColdFiles files = relation == null ? null : ColdScans.files(relation);
-    List<AggregateExpression> wanted = new ArrayList<>();
-    if (files == null || !known(aggregate, columns, wanted)) {
+    ColdFiles files = relation == null ? null : TopicScans.files(relation);
+    if (files == null || files.asked()) {
       return null;
     }
-    List<Aggregate> names = new ArrayList<>();
-    wanted.forEach(one -> names.add(message(one, columns)));
-    List<Long> found = files.ask(files.read(ColdScans.seq(List.of()), names)).values();
-    if (found == null) {
-      return null;
+    List<NamedExpression> results =
+        List.copyOf(CollectionConverters.asJava(aggregate.aggregateExpressions()));
+    List<AggregateExpression> aggregates = new ArrayList<>();
+    results.forEach(one -> collect((Expression) one, aggregates));
+    List<Aggregate> asked = new ArrayList<>();
+    for (AggregateExpression one : aggregates) {
+      Aggregate message = message(one, columns);
+      if (message == null) {
+        return null;
+      }
+      asked.add(message);
     }
-    Map<ExprId, Literal> values = new HashMap<>();
-    for (int i = 0; i < wanted.size(); i++) {
-      values.put(wanted.get(i).resultId(), literal(found.get(i), wanted.get(i).dataType()));
+    return asked.isEmpty() ? null : new LogAggregates(files, aggregates, asked, results);
+  }
+
+  /** What is asked of the planner. */
+  ColdRead read() {
+    return files.read(TopicScans.seq(List.of()), asked);
+  }
+
+  /** A row of literals in place of the aggregate. */
+  LogicalPlan answered(List<Long> values) {
+    Map<ExprId, Literal> literals = new HashMap<>();
+    for (int i = 0; i < values.size(); i++) {
+      AggregateExpression one = aggregates.get(i);
+      literals.put(one.resultId(), literal(values.get(i), one.dataType()));
     }
-    List<NamedExpression> results = new ArrayList<>();
-    for (NamedExpression one : CollectionConverters.asJava(aggregate.aggregateExpressions())) {
-      results.add((NamedExpression) ((Expression) one).transformDown(literals(values)));
+    List<NamedExpression> row = new ArrayList<>();
+    for (NamedExpression one : results) {
+      row.add((NamedExpression) ((Expression) one).transformDown(replaced(literals)));
     }
-    return new Project(ColdScans.seq(results), new OneRowRelation());
+    return new Project(TopicScans.seq(row), new OneRowRelation());
   }
 
   /** The relation below projections that only choose and rename; null: there is more to it. */
@@ -91,25 +107,6 @@ final class LogAggregates {
     return relation;
   }
 
-  /** Whether the log may know every aggregate, which are added to {@code wanted}. */
-  private static boolean known(
-      org.apache.spark.sql.catalyst.plans.logical.Aggregate aggregate,
-      Map<ExprId, String> columns,
-      List<AggregateExpression> wanted) {
-    for (NamedExpression one : CollectionConverters.asJava(aggregate.aggregateExpressions())) {
-      collect((Expression) one, wanted);
-    }
-    return !wanted.isEmpty()
-        && wanted.stream()
-            .allMatch(
-                one ->
-                    one.mode() == Complete$.MODULE$
-                        && !one.isDistinct()
-                        && one.filter().isEmpty()
-                        && (isRowCount(one.aggregateFunction())
-                            || columnOf(one, columns).isPresent()));
-  }
-
   private static void collect(Expression expression, List<AggregateExpression> into) {
     if (expression instanceof AggregateExpression aggregate) {
       into.add(aggregate);
@@ -118,33 +115,22 @@ final class LogAggregates {
     }
   }
 
-  private static boolean isRowCount(AggregateFunction function) {
-    return function instanceof Count count
-        && count.children().forall(one -> one instanceof Literal value && value.value() != null);
-  }
-
-  /** The column whose extreme it is, if its type is one that the log has exactly. */
-  private static Optional<String> columnOf(
-      AggregateExpression one, Map<ExprId, String> columns) {
-    AggregateFunction function = one.aggregateFunction();
-    Expression argument =
-        function instanceof Min min ? min.child() : function instanceof Max max ? max.child() : null;
-    return argument instanceof AttributeReference column && isExact(column.dataType())
-        ? Optional.ofNullable(columns.get(column.exprId()))
-        : Optional.empty();
-  }
-
-  private static boolean isExact(DataType type) {
-    return type instanceof ByteType
-        || type instanceof ShortType
-        || type instanceof IntegerType
-        || type instanceof LongType
-        || type instanceof DateType;
-  }
-
+  /** A function of a column, or of literals that are not NULL, over all rows; null: none of these. */
   private static Aggregate message(AggregateExpression one, Map<ExprId, String> columns) {
+    List<Expression> arguments =
+        CollectionConverters.asJava(one.aggregateFunction().children());
     String function = one.aggregateFunction().prettyName();
-    return new Aggregate(function, columnOf(one, columns).orElse(null));
+    if (one.mode() != Complete$.MODULE$ || one.isDistinct() || one.filter().isDefined()) {
+      return null;
+    }
+    if (arguments.stream().allMatch(of -> of instanceof Literal value && value.value() != null)) {
+      return new Aggregate(function, null);
+    }
+    String column =
+        arguments.size() == 1 && arguments.get(0) instanceof AttributeReference attribute
+            ? columns.get(attribute.exprId())
+            : null;
+    return column == null ? null : new Aggregate(function, column);
   }
 
   private static Literal literal(Long value, DataType type) {
@@ -164,17 +150,17 @@ final class LogAggregates {
     return type instanceof ByteType ? (Object) (byte) value : (Object) (int) value;
   }
 
-  private static AbstractPartialFunction<Expression, Expression> literals(
-      Map<ExprId, Literal> values) {
+  private static AbstractPartialFunction<Expression, Expression> replaced(
+      Map<ExprId, Literal> literals) {
     return new AbstractPartialFunction<>() {
       @Override
       public boolean isDefinedAt(Expression expression) {
-        return expression instanceof AggregateExpression one && values.containsKey(one.resultId());
+        return expression instanceof AggregateExpression one && literals.containsKey(one.resultId());
       }
 
       @Override
       public Expression apply(Expression expression) {
-        return values.get(((AggregateExpression) expression).resultId());
+        return literals.get(((AggregateExpression) expression).resultId());
       }
     };
   }

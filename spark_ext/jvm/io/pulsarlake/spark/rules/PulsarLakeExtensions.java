@@ -40,7 +40,7 @@ public final class PulsarLakeExtensions
         new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
           @Override
           public Rule<LogicalPlan> apply(SparkSession session) {
-            return new ColdScans();
+            return new TopicScans();
           }
         });
     return BoxedUnit.UNIT;
