@@ -53,9 +53,10 @@ def test_a_data_frame_is_analysed_once(lake: PulsarLake, orders: Orders) -> None
         assert found.count() == TOTAL
     with questions(lake, 1):
         assert found.where("id < 10").count() == 10
-    cached = found.where("id > 300").cache()
+    with questions(lake, 1):  # Spark plans what is cached at once
+        cached = found.where("id > 300").cache()
     try:
-        with questions(lake, 1):
+        with questions(lake, 0):
             assert cached.count() == TOTAL - 301
         with questions(lake, 0):
             assert cached.where("id > 310").count() == TOTAL - 311
