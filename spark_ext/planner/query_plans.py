@@ -249,13 +249,12 @@ def _cold(spark: Any, node: Any) -> _ColdLeaf | None:
     location = _files_of(node.relation())
     if location is None:
         return None
-    leaves = spark._jvm.io.pulsarlake.spark.reads.PlanLeaves
-    filters = leaves.filters(node.dataFilters())
+    filters = spark._jvm.io.pulsarlake.spark.reads.PlanLeaves.filters(node.dataFilters())
     return _ColdLeaf(
         table=str(location.table()),
         columns=tuple(node.requiredSchema().fieldNames()),
         predicates=tuple(predicates_of(decode(Expression, one) for one in json.loads(filters))),
-        files=frozenset(json.loads(leaves.paths(location))) if location.asked() else None,
+        files=frozenset(json.loads(location.paths())) if location.asked() else None,
     )
 
 

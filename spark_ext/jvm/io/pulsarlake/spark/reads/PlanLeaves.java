@@ -15,11 +15,6 @@ public final class PlanLeaves {
     return scan instanceof HotTable.HotScan hot ? Planner.JSON.writeValueAsString(hot.read()) : null;
   }
 
-  /** The paths of the files that a scan of cold rows reads. */
-  public static String paths(ColdFiles files) throws JsonProcessingException {
-    return Planner.JSON.writeValueAsString(files.paths());
-  }
-
   /** The filters of a scan of cold rows, as the planner is asked with them. */
   public static String filters(Seq<Expression> filters) throws JsonProcessingException {
     return Planner.JSON.writeValueAsString(Filters.of(filters));

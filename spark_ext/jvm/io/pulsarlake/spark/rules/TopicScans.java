@@ -9,6 +9,7 @@ import io.pulsarlake.spark.planner.Messages.TaskPlan;
 import io.pulsarlake.spark.planner.PlannerClient;
 import io.pulsarlake.spark.reads.ColdFiles;
 import io.pulsarlake.spark.reads.HotRows;
+import io.pulsarlake.spark.reads.HotTable;
 import io.pulsarlake.spark.reads.HotTable.HotScan;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -19,6 +20,7 @@ import java.util.function.Consumer;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
@@ -27,7 +29,9 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.V2ScanRelationPushDown$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -45,12 +49,24 @@ final class TopicScans extends Rule<LogicalPlan> {
     if (plan instanceof Subquery) {
       return plan; // Spark optimizes it alone, too: it is planned with the query that it is part of.
     }
+    // Spark's own rule for these comes one batch later, and has nothing left to do then.
+    LogicalPlan built = plan.transformDownWithSubqueries(Nodes.replaced(TopicScans::withHotScan));
     Questions questions = new Questions();
-    collect(plan, questions);
+    collect(built, questions);
     Map<Cold, ColdPlan> cold = questions.answered();
     return cold.isEmpty()
-        ? plan
-        : plan.transformDownWithSubqueries(Nodes.replaced(node -> replaced(node, cold)));
+        ? built
+        : built.transformDownWithSubqueries(Nodes.replaced(node -> replaced(node, cold)));
+  }
+
+  /** A projection and a filter over hot rows, with the scan that has their columns and filters. */
+  private static LogicalPlan withHotScan(LogicalPlan node) {
+    var found = PhysicalOperation$.MODULE$.unapply(node);
+    return found.isDefined()
+            && found.get()._3() instanceof DataSourceV2Relation relation
+            && relation.table() instanceof HotTable
+        ? V2ScanRelationPushDown$.MODULE$.apply(node)
+        : null;
   }
 
   /** Notes what a plan reads; of a scan below its filter or aggregate, what these leave of it. */
