@@ -25,7 +25,7 @@ __all__ = ["SOME", "Case", "Columns", "Row", "Write", "packed", "raw", "stated",
 
 Row = dict[str, Any]
 Columns = Callable[[Json], Row]
-"""The payload columns of a message of the Java client; also `__rescued`, `__error` and `__kind`, if set."""
+"""Payload columns of a message of the Java client; `__rescued`, `__error`, `__kind` if set."""
 
 
 class _Some:
