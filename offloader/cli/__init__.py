@@ -20,7 +20,7 @@
 Everything heavy (Spark, decoders) is imported when a subcommand runs.
 
 Imports ``web``, ``check``, ``service``, ``maintenance``, ``iceberg``, ``schedule``,
-``output``, ``model``, ``config``, ``spark_ext`` and ``reader``; nothing imports it.
+``model``, ``config``, ``spark_ext`` and ``reader``; nothing imports it.
 """
 
 __all__: list[str] = []

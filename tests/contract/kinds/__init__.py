@@ -102,7 +102,8 @@ def stated(rows: Sequence[tuple[bytes, Row | None, bool]]) -> Columns:
     def columns(java: Json) -> Row:
         data = base64.b64decode(java["data"])
         row, rescued = known[data]
-        kind = "message" if row else "undecodable"
+        decoded = any(value is not None for value in (row or {}).values())
+        kind = "message" if decoded else "undecodable"
         why = {"__rescued": data, "__error": SOME, "__kind": kind} if rescued else {}
         return {**(row or {}), **why}
 

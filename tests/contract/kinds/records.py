@@ -394,7 +394,8 @@ def _everything_case(kind: str) -> Case:
 
 
 def _nothing(java: Json) -> Row:
-    return {**_loose(), "__rescued": base64.b64decode(java["data"]), "__error": SOME}
+    data = base64.b64decode(java["data"])
+    return {**_loose(), "__rescued": data, "__error": SOME, "__kind": "undecodable"}
 
 
 _AVRO, _JSON = raw(typed("AVRO", _LOOSE)), raw(typed("JSON", _LOOSE))

@@ -169,19 +169,10 @@ _MANY_PARAMETERS = {
     "offloader/cli/init.py:init",  # the options of a command are its parameters
     "reader/sink/manifest.py:Manifest.of",
     "reader/sink/sending.py:send_partition",
-    "offloader/iceberg/follower.py:IcebergFollower.__init__",
-    "offloader/maintenance/table_maintainer.py:TableMaintainer.__init__",
-    "offloader/schedule/scheduler.py:Scheduler.__init__",
-    "offloader/service/daemon.py:Daemon.__init__",
-    "offloader/service/topic_worker.py:TopicWorker.__init__",
-    "offloader/turn/observing.py:observation_of",
-    "offloader/turn/topic_offloader.py:TopicOffloader.__init__",
-    "offloader/web/app.py:App.__init__",
 }
 """Functions that still have more parameters than MOST_PARAMETERS."""
 _LONG = {
     "reader/sink/sending.py:send_partition",
-    "offloader/service/daemon.py:Daemon.__init__",
 }
 """Functions that still have more lines than LONGEST_FUNCTION."""
 
