@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ def read(config: Config, ledger: tuple[LedgerMetadata, int], *, singly: bool = F
     metadata, last = ledger
     with Clients(config) as clients, clients.bookies() as bookies:
         if singly:
+            bookies.health.advance(time.monotonic())
             bookies.health.avoid_range_reads(metadata.replicas(0)[0])
         count = sum(len(block.entry_ids) for block in bookies.read(metadata, 0, last))
         used = [kind for _, kind in bookies._connections._open]  # noqa: SLF001
