@@ -48,11 +48,15 @@ _Range = tuple[Position, Position]
 @dataclass(frozen=True, slots=True)
 class TopicBatch:
     """One topic's part of a batch: entries behind ``start`` up to ``end`` (inclusive) of each
-    partition, as one snapshot has them, and the plan that reads them."""
+    partition, as one snapshot has them, and the plan that reads them.
+
+    ``ranges``: (first, last) of each partition that has got anything, by its index.
+    """
 
     snapshot: Snapshot
     start: Mapping[Partition, PartitionOffset]
     end: Mapping[Partition, PartitionOffset]
+    ranges: Mapping[int, _Range]
     plan: Plan
 
     @classmethod
@@ -73,12 +77,18 @@ class TopicBatch:
             for one in plan.cold
             if any(one.file.overlaps(index, *each) for index, each in ranges.items())
         )
-        return cls(snapshot, start, end, replace(plan, cold=cold))
+        return cls(snapshot, start, end, ranges, replace(plan, cold=cold))
 
-    @property
-    def ranges(self) -> dict[int, _Range]:
-        """(first, last) of each partition that has got anything, by its index."""
-        return _ranges(self.start, self.end)
+    def files(self) -> Mapping[str, Sequence[ColdFile]]:
+        """Return the files to read, by how their rows are filtered.
+
+        whole: every row is of the batch. cut: only rows at its places are. late: rows of rule 2.
+        """
+        parts: dict[str, list[ColdFile]] = {"whole": [], "cut": [], "late": [*self.late_files()]}
+        for one in self.plan.cold:
+            if one.read:
+                parts["whole" if self.has_all_of(one.file) else "cut"].append(one.file)
+        return parts
 
     def hot_reads(
         self,

@@ -105,13 +105,8 @@ class Streams:
         snapshots, batches = stream.plan(*_range(question.start, question.end))
         for one in batches:
             require_columns(one.snapshot, question.columns)
-            plan = one.plan
-            for file in plan.cold:
-                if file.read:
-                    parts["whole" if one.has_all_of(file.file) else "cut"] += max(
-                        1, file.file.bytes
-                    )
-            parts["late"] += sum(max(1, file.bytes) for file in one.late_files())
+            for part, files in one.files().items():
+                parts[part] += sum(max(1, file.bytes) for file in files)
             wheres.append(_of_topic(one, one.inside))
             late.append(_of_topic(one, one.late_filter(began)))
             if (kept := one.unless_given_up_later()) is not None:
@@ -119,7 +114,7 @@ class Streams:
             sealed = one.snapshot.ciphertext
             decrypts = sealed is not None and any(map(one.has_cold_rows_of, sealed.partitions))
             encrypted |= sealed is not None
-            for split in plan.splits:
+            for split in one.plan.splits:
                 hot[split.tier] = hot.get(split.tier, 0) + split.bytes
             if decrypts:
                 hot.setdefault(Tier.PARQUET, 0)
@@ -130,17 +125,18 @@ class Streams:
             "cut": AllOf((AnyOf(tuple(wheres)), *known)),
             "late": AnyOf(tuple(late)),
         }
-        files = [
+        found = tuple(
             BatchFiles(part, size, expression_of(filters[part]))
             for part, size in parts.items()
             if size
-        ]
-        if not files and not hot:
+        )
+        if not found and not hot:
             hot = {Tier.BOOKKEEPER: 0}
-        number = self._keep(batches)
+        number = uuid.uuid4().hex  # which no other planner gives
+        self._keep(number, batches)
         batch = MicroBatch(question.stream, question.start, question.end, number, snapshots)
         tiers = tuple(BatchTier(tier, size) for tier, size in hot.items())
-        return BatchPlan(stream.name, batch, tuple(files), tiers)
+        return BatchPlan(stream.name, batch, found, tiers)
 
     def cold_plan(self, config: str | None, batch: MicroBatch, read: ColdRead) -> ColdPlan:
         """Return the files of one part of a micro-batch that a query's filters leave."""
@@ -150,16 +146,7 @@ class Streams:
             table = one.snapshot.table
             if table is None:
                 continue
-            paths = (
-                {file.path for file in one.late_files()}
-                if read.name == "late"
-                else {
-                    file.file.path
-                    for file in one.plan.cold
-                    if file.read and one.has_all_of(file.file) == (read.name == "whole")
-                }
-            )
-            if paths:
+            if paths := {file.path for file in one.files()[read.name]}:
                 found.append(self._cold.files_of(clients, table, read.filters, paths))
         tables = tuple(table for plan in found for table in plan.tables)
         return ColdPlan(None, tables, sum(plan.bytes for plan in found))
@@ -195,13 +182,7 @@ class Streams:
             }
         )
 
-    def _keep(self, batches: Sequence[TopicBatch]) -> str:
-        """Keep a plan. Return its id, which no other planner gives."""
-        number = uuid.uuid4().hex
-        self._keep_as(number, batches)
-        return number
-
-    def _keep_as(self, number: str, batches: Sequence[TopicBatch]) -> None:
+    def _keep(self, number: str, batches: Sequence[TopicBatch]) -> None:
         with self._lock:
             self._plans[number] = batches
             while len(self._plans) > _KEPT_PLANS:
@@ -215,7 +196,7 @@ class Streams:
             return known
         stream = self._stream(config, batch.stream)
         found = stream.batch(*_range(batch.start, batch.end), batch.snapshots)
-        self._keep_as(batch.plan, found)
+        self._keep(batch.plan, found)
         return found
 
     def _stream(self, config: str | None, stream: Stream) -> TopicStream:
