@@ -1,13 +1,13 @@
 """Fixtures that every test may use. The servers start when the first test asks for them."""
 
-from __future__ import annotations
-
 import gc
+import os
 import re
 import signal
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,23 +22,22 @@ from reader.model import Topic
 from reader.pulsar.admin import AdminClient
 from spark_ext import PulsarLake
 from testbed.admin import Admin
-from testbed.cluster import (
-    Cluster,
-    ClusterKeeper,
-    CompactCluster,
-    LocalCluster,
-    kept_cluster,
-)
+from testbed.cluster import Cluster, ClusterKeeper, CompactCluster, LocalCluster, kept_cluster
 from testbed.oracle import Oracle
+from testbed.programs import ToolMissingError
 from testbed.publish import quiet_client
 from testbed.s3 import S3
-from testbed.storages.kinds import KINDS, ToolMissingError, storage_server
+from testbed.storages.kinds import KINDS, storage_server
 from testbed.tiered import TieredStorage
 from tests.support.examples import register_profiles
 
 # Collection only adds objects. The garbage collector would visit all of them dozens of times.
 gc.disable()
 register_profiles()
+
+# Spark's Python processes import functions of tests, as they import what users install for them.
+_PATHS = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _PATHS))
 
 # What `make test` runs of, but for `long` tests. Of the other folders it runs the journeys.
 _FIRST = ("clients", "contract", "maintenance", "simulation", "unit")
