@@ -3,8 +3,6 @@
 A missed target is no failure: it is said, and written down as `"met": false`.
 """
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

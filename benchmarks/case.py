@@ -9,8 +9,6 @@ from benchmarks.data.topics import Published, TopicSpec
 from benchmarks.measure import Result, Target
 from benchmarks.world import World
 
-__all__ = ["Bench", "Case"]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:

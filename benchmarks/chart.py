@@ -1,12 +1,8 @@
 """The charts: each target and the measured value relative to it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-__all__ = ["chart", "share"]
 
 _MET, _MISSED = "#2f6fb0", "#e08a2e"
 _LEAST, _MOST = 0.05, 20.0

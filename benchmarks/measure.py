@@ -1,24 +1,10 @@
 """How contenders take turns, and what a case returns. Pure, except for the clock."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Literal
-
-__all__ = [
-    "BrokenCaseError",
-    "Contender",
-    "Result",
-    "Target",
-    "at_least",
-    "at_most",
-    "clocked_turns",
-    "paired",
-    "take_turns",
-]
 
 Clock = Callable[[], float]
 
@@ -92,11 +78,7 @@ def take_turns(
 
 
 def clocked_turns(
-    contenders: Mapping[str, Contender],
-    repeats: int,
-    clocks: Sequence[Clock],
-    *,
-    warm_ups: int = 1,
+    contenders: Mapping[str, Contender], repeats: int, clocks: Sequence[Clock], *, warm_ups: int = 1
 ) -> list[dict[str, list[float]]]:
     """As `take_turns`, by several clocks at once: what each of them says, in their order."""
     taken: list[dict[str, list[float]]] = [{name: [] for name in contenders} for _ in clocks]

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from offloader.config import Config
 
-__all__ = ["OffloadCpu", "OffloadProcess"]
-
 
 @dataclass(frozen=True, slots=True)
 class OffloadCpu:

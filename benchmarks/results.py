@@ -1,7 +1,5 @@
 """The results: one JSON list with machine and versions, and a table."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -13,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Result
-
-__all__ = ["MACHINE", "RESULTS", "as_json", "context", "merged", "read", "row", "save"]
 
 RESULTS, MACHINE = "latest.json", "machine.json"
 

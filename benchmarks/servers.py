@@ -1,7 +1,5 @@
 """One cluster and those who talk to it, each started when first asked for."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import ExitStack
 from functools import cached_property
@@ -15,8 +13,6 @@ from testbed.admin import Admin
 from testbed.cluster import ProcessCluster
 from testbed.publish import quiet_client
 from testbed.usage import cpu_seconds, process_seconds
-
-__all__ = ["NAMESPACE", "Servers"]
 
 NAMESPACE = "public/default"
 _ENDLESS = 10_000_000  # entries of a ledger

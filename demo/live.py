@@ -1,15 +1,11 @@
 """A producer that keeps publishing while queries run."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
 from testbed.publish import Message
-
-__all__ = ["LiveProducer"]
 
 _STEP = 20  # messages between two pauses
 

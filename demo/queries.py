@@ -1,28 +1,11 @@
 """The demo's SQL, and the comparison of its results with pandas on the source data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from demo.flights import COLUMNS
-
-__all__ = [
-    "COLUMNS",
-    "MONTHS",
-    "Answer",
-    "by_carrier_and_month",
-    "differences",
-    "expected",
-    "field_differences",
-    "found",
-    "moment",
-    "timestamp",
-    "total",
-    "until_november",
-]
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 

@@ -1,7 +1,5 @@
 """The demo's environment: Pulsar, S3, a topic, the configuration, the command line."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -18,8 +16,6 @@ from testbed.admin import Admin
 from testbed.cluster import ProcessCluster
 from testbed.publish import Message, publish, quiet_client
 from testbed.s3 import S3
-
-__all__ = ["Stage", "StageError"]
 
 _NAMESPACE = "public/default"
 _BATCH = 100

@@ -1,7 +1,5 @@
 """The steps of the demo, one after the other."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -12,7 +10,7 @@ from typing import Any
 
 from demo import queries
 from demo.chart import NAMES, draw
-from demo.flights import SCHEMA, load_flights, messages
+from demo.flights import COLUMNS, SCHEMA, load_flights, messages
 from demo.insert import insert_cancelled
 from demo.live import LiveProducer
 from demo.queries import MONTHS, Answer
@@ -24,8 +22,6 @@ from reader.model import Tier
 from spark_ext import PulsarLake
 from testbed.publish import Message
 from testbed.screen import Screen
-
-__all__ = ["tell"]
 
 _LIVE_SECONDS = 100  # each second the producer publishes a hundredth of what remains
 _LIVE_QUERIES = 3
@@ -283,7 +279,7 @@ class _Story:
         screen.check("no row is lost, none duplicated", lost == doubled == 0, f"{counts}")
         wrong = queries.differences(self._answer(queries.by_carrier_and_month(table)), self._truth)
         screen.check("flights and mean delay of all months agree with pandas", not wrong, wrong)
-        names = ", ".join(f"`{name}`" for name in queries.COLUMNS)
+        names = ", ".join(f"`{name}`" for name in COLUMNS)
         whole = spark.sql(f"SELECT {names} FROM {table}").toArrow()
         wrong = queries.field_differences(whole, self._flights)
         screen.check("every field of every row equals the source", not wrong, wrong)

@@ -1,7 +1,5 @@
 """One streaming query over the flights, from January's in Parquet to what is being published."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,8 +11,6 @@ from demo import queries
 from demo.queries import Answer
 from reader.closing import Closing
 from testbed.screen import Screen
-
-__all__ = ["FlightStream", "few_states"]
 
 _NAME = "flights_so_far"
 _EVERY = "2 seconds"

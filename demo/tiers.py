@@ -1,7 +1,5 @@
 """The same query from each tier alone: timed, and compared row by row."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from statistics import median
@@ -12,8 +10,6 @@ from demo.chart import NAMES
 from demo.queries import Answer
 from reader.model import Tier
 from testbed.screen import Screen
-
-__all__ = ["time_tiers"]
 
 _REPEATS = 3
 _POSITION = ("__partition", "__ledgerId", "__entryId", "__batchIndex")

@@ -1,7 +1,5 @@
 """The answer of a streaming query kept in a topic: a view, for SQL and for any reader of Pulsar."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time
@@ -14,8 +12,6 @@ from demo.stage import Stage
 from demo.stream import few_states
 from reader.closing import Closing
 from testbed.screen import Screen
-
-__all__ = ["DelaysView", "changes_by_key", "wrong_changes"]
 
 Changes = Mapping[tuple[str, int], list[tuple[int, float | None]]]
 """(carrier, month) → what each message with that key says: flights, mean delay."""

@@ -20,5 +20,3 @@
 Each imports only what stands above it. The whole imports reader and spark_ext, and nothing imports
 it. The invariants and how they are kept: ``docs/architecture.md``.
 """
-
-__all__: list[str] = []

@@ -1,7 +1,5 @@
 """``[offload]``, ``[iceberg]`` and ``[http]``, and all settings together."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import timedelta
@@ -14,15 +12,6 @@ from pydantic_core import PydanticCustomError
 from reader.config import Duration, Options, Section, read_secret
 from reader.errors import ConfigurationError
 from spark_ext.session.settings import LakeConfig
-
-__all__ = [
-    "Config",
-    "HttpConfig",
-    "IcebergConfig",
-    "OffloadConfig",
-    "OffloadOverride",
-    "load_config",
-]
 
 Retention = Annotated[Duration, Field(ge=timedelta(hours=1))]
 

@@ -34,8 +34,6 @@ Nothing here imports pyspark, ``spark_ext`` or ``offloader``. Importing this pac
 ``open_topic`` needs is loaded when it is first asked for.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import reader.kernels.begun  # noqa: F401 - notes the time before anything else is imported

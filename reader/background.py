@@ -1,13 +1,9 @@
 """Work in threads that end with the process, so that a server that hangs holds up no exit."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
-
-__all__ = ["in_thread"]
 
 T = TypeVar("T")
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from reader.table import FollowedTables, TopicTable
     from reader.tiered import TieredLedgers
 
-__all__ = ["Clients", "process_clients"]
-
 _MOST_SETTINGS = 16
 
 
@@ -65,9 +63,7 @@ class Clients(Closing):
         self._access = self._rotating_access()
         self._silent: SilentBookies | None = None
         self._bookies: Lender[BookKeeperClient] = Lender(
-            self._open_bookies,
-            on_lend=lambda one: one.resume(self._access.current()),
-            clock=clock,
+            self._open_bookies, on_lend=lambda one: one.resume(self._access.current()), clock=clock
         )
         self._brokers: Lender[BrokerClient] = Lender(
             self._open_broker,

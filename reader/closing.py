@@ -1,10 +1,6 @@
 """The base of what is closed at the end of a ``with``."""
 
-from __future__ import annotations
-
 from typing import Self
-
-__all__ = ["Closing"]
 
 
 class Closing:

@@ -13,28 +13,12 @@
 Foreign errors are translated at the border, with ``raise … from``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from reader.printable import printable
-
-__all__ = [
-    "CommitConflictError",
-    "ConfigurationError",
-    "CorruptError",
-    "LedgerGoneError",
-    "NotFoundError",
-    "PulsarLakeError",
-    "UnavailableError",
-    "UnknownBrokerError",
-    "UnsupportedError",
-    "debugging",
-    "plain_text",
-]
 
 
 class PulsarLakeError(Exception):
@@ -46,11 +30,7 @@ class PulsarLakeError(Exception):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        hint: str | None = None,
-        context: Mapping[str, object] | None = None,
+        self, message: str, *, hint: str | None = None, context: Mapping[str, object] | None = None
     ) -> None:
         super().__init__(message)
         self.message = message

@@ -10,8 +10,6 @@ Producers choose the names of keys. A name may therefore cause nothing but a que
   name's own key, because a function may return one key for any name.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections import OrderedDict
@@ -20,8 +18,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from reader.errors import UnavailableError
-
-__all__ = ["KEY_NAME", "KeyProvider"]
 
 KEY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 KEPT_SECONDS = 600.0  # tasks are short and many

@@ -1,7 +1,5 @@
 """Things that are expensive to open and for one user at a time: lent, and kept for the next one."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time
@@ -11,8 +9,6 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from reader.closing import Closing
-
-__all__ = ["Lender"]
 
 C = TypeVar("C", bound=Closing)
 

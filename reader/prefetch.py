@@ -1,15 +1,11 @@
 """Iterators that run on a thread of their own, ahead of their consumer."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Generator, Iterator
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from reader.closing import Closing
-
-__all__ = ["THREAD_NAME", "Prefetched"]
 
 THREAD_NAME = "prefetch"
 """Of each thread that works for a ``Prefetched``."""

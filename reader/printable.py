@@ -5,10 +5,6 @@ terminal would take ESC sequences, and C1 controls, as commands, and bidirection
 one text for another. JSON keeps its data, by escapes of its own; CSV is data as it is.
 """
 
-from __future__ import annotations
-
-__all__ = ["printable", "printable_json"]
-
 _CONTROLS = {*range(0x20), *range(0x7F, 0xA0)} - {ord("\t"), ord("\n")}
 _MARKS = {
     0x061C,

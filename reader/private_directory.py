@@ -11,16 +11,12 @@ The sources of kernels are hashed with this module (``reader.kernels.cache``): i
 this package.
 """
 
-from __future__ import annotations
-
 import errno
 import logging
 import os
 import stat
 from functools import cache
 from pathlib import Path
-
-__all__ = ["NotPrivateError", "check_private", "make_private", "warn_once"]
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 

@@ -15,8 +15,6 @@ from reader.key_provider import KeyProvider
 if TYPE_CHECKING:
     from reader.decode import Decryption
 
-__all__ = ["check_keys", "key_identity", "open_decryption"]
-
 
 def open_decryption(
     config: EncryptionConfig, topic: str, *, clock: Callable[[], float] = time.monotonic

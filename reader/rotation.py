@@ -4,8 +4,6 @@ What is made of them is made anew once they have changed. Where that fails, beca
 is there and its key not yet, what was made before is used for a while.
 """
 
-from __future__ import annotations
-
 import copy
 import threading
 import time
@@ -15,8 +13,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from reader.errors import ConfigurationError
-
-__all__ = ["FileState", "Rotating", "file_state"]
 
 T = TypeVar("T")
 

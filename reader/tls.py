@@ -4,8 +4,6 @@ A context takes tens of milliseconds to make, most of it for the system's author
 a process for the same section and files, for as long as nobody changes them.
 """
 
-from __future__ import annotations
-
 import os
 import ssl
 import threading
@@ -14,8 +12,6 @@ from pathlib import Path
 
 from reader.errors import ConfigurationError
 from reader.rotation import FileState, file_state
-
-__all__ = ["certificate_error", "client_context"]
 
 _MOST_KEPT = 64
 """More than ``clients.process_clients`` keeps settings, each with up to three sections."""

@@ -14,8 +14,6 @@ Imports ``reader``, never ``offloader``. Importing this package is cheap: pyspar
 session is first needed.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

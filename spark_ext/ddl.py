@@ -4,23 +4,11 @@ Only types that a table can have: others never reach a snapshot's columns.
 Source: Spark's SQL reference, "Data Types".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
-
-__all__ = [
-    "columns_ddl",
-    "grown",
-    "literal",
-    "null",
-    "quoted",
-    "string_literal",
-    "type_ddl",
-]
 
 _PLAIN = {
     pa.bool_(): "BOOLEAN",

@@ -1,11 +1,7 @@
 """Messages of one key in one task, in order: what a Key_Shared subscription gives."""
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import coalesce, col
-
-__all__ = ["by_key"]
 
 _ORDER = ("__topic", "__partition", "__ledgerId", "__entryId", "__batchIndex")
 

@@ -14,7 +14,8 @@ from reader.model import Segment, Topic
 from reader.plan import Plan, Predicate, make_plan, take_snapshot
 from reader.storage import check_storage_options
 from spark_ext.ddl import quoted
-from spark_ext.planner.relations import COMPACTED, TIERS_SUFFIX, Relations
+from spark_ext.planner.relations import Relations
+from spark_ext.planner.topic_names import COMPACTED, TIERS_SUFFIX
 from spark_ext.session.handoff import settings_file
 from spark_ext.session.settings import LakeConfig
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_ext.statement import Statement
-
-__all__ = ["PulsarLake"]
 
 
 class PulsarLake(Closing):

@@ -18,8 +18,6 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Progress", "Statement"]
-
 _JOB_BYTES = 64 << 20
 _GROWTH = 4
 

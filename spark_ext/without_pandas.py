@@ -4,13 +4,9 @@ That is a third of a second of CPU, in a command line or a planner which never s
 Not for a process in which others' code runs: there pandas has to be what it is.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-
-__all__ = ["keep_out_pandas"]
 
 
 class _NoPandas:

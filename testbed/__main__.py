@@ -1,7 +1,5 @@
 """`python -m testbed`: a Pulsar cluster and an S3 server, until Ctrl-C."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """A client of Pulsar's admin REST API for tests. It shares no code with the product's own."""
 
-from __future__ import annotations
-
 import re
 import ssl
 import time
@@ -13,8 +11,6 @@ from urllib.parse import quote
 import httpx
 
 from testbed.closing import Closing
-
-__all__ = ["Admin", "ensembles", "wait_until"]
 
 T = TypeVar("T")
 

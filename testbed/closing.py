@@ -1,10 +1,6 @@
 """What is closed at the end of a ``with``, whatever happened in it."""
 
-from __future__ import annotations
-
 from typing import Self
-
-__all__ = ["Closing"]
 
 
 class Closing:

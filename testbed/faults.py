@@ -1,7 +1,5 @@
 """What goes wrong on demand: `FaultyStore` for object storage, `TcpProxy` for everything else."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import socket
@@ -15,9 +13,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from testbed.closing import Closing
-from testbed.proxy import TcpProxy
-
-__all__ = ["Fault", "FaultyStore", "Rule", "TcpProxy"]
 
 Match = Callable[[str, str], bool]
 """Of a request's method and path (with its query), percent-decoded: object_store encodes a lot of

@@ -17,16 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
-__all__ = [
-    "ClusterError",
-    "Process",
-    "ProcessServer",
-    "Server",
-    "free_ports",
-    "port_answers",
-    "wait_for",
-]
-
 # Sets PR_SET_PDEATHSIG (1) to SIGKILL (9), then becomes the real command. A wrapper and not a
 # preexec_fn: forking a process full of threads to run Python code in it can deadlock.
 _WRAPPER = (
@@ -139,11 +129,7 @@ class Process:
     """A server as a child process in a session of its own (so Ctrl-C reaches only us)."""
 
     def __init__(
-        self,
-        name: str,
-        command: Sequence[str],
-        log: Path,
-        env: Mapping[str, str] | None = None,
+        self, name: str, command: Sequence[str], log: Path, env: Mapping[str, str] | None = None
     ) -> None:
         self.name = name
         self.command = list(command)

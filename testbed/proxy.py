@@ -1,7 +1,5 @@
 """`TcpProxy`: forwards a port, until it is told to misbehave."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct
@@ -10,8 +8,6 @@ from collections.abc import Callable
 
 from testbed.closing import Closing
 from testbed.process import free_ports
-
-__all__ = ["TcpProxy"]
 
 
 class TcpProxy(Closing):

@@ -7,8 +7,6 @@ Schemas take Python values and also ready bytes, which are sent as they are, so 
 put broken payloads into a topic.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -23,18 +21,6 @@ import _pulsar
 import fastavro
 import pulsar
 from pulsar.schema import Schema
-
-__all__ = [
-    "BYTES",
-    "Message",
-    "MessageId",
-    "PublishError",
-    "avro_schema",
-    "json_schema",
-    "primitive_schema",
-    "publish",
-    "quiet_client",
-]
 
 MessageId = tuple[int, int, int, int]
 """(ledger, entry, partition, batch index); -1 where there is none."""

@@ -1,7 +1,5 @@
 """An S3 server (moto) in a process of its own, so that it does not share the tests' GIL."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,6 @@ import httpx
 from botocore.config import Config
 
 from testbed.process import Process, ProcessServer, free_ports
-
-__all__ = ["S3"]
 
 
 class S3(ProcessServer):

@@ -1,7 +1,5 @@
 """How demo and benchmarks print: numbered steps, short lines, tables, checks that are counted."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys
@@ -16,8 +14,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
-
-__all__ = ["Screen", "own_output"]
 
 _WIDTH = 100
 _INDENT = 4

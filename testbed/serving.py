@@ -1,7 +1,5 @@
 """HTTP servers of a test's own, in a thread, for one block; or nobody at a port."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
@@ -11,8 +9,6 @@ from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import TypeVar
-
-__all__ = ["Asked", "HttpAnswer", "answering", "refusing_port", "serving"]
 
 S = TypeVar("S", bound=HTTPServer)
 

@@ -3,8 +3,6 @@
 They ask for a secret and encrypt, as in ``deploy/kubernetes/spark.yaml``.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path
@@ -12,8 +10,6 @@ from pathlib import Path
 import pyspark
 
 from testbed.process import Process, Server, free_ports, port_answers, wait_for
-
-__all__ = ["StandaloneSpark", "Worker"]
 
 _SPARK = Path(pyspark.__file__).parent
 _SECRET = "the-spark-clusters-secret"

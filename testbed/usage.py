@@ -1,20 +1,8 @@
 """CPU seconds and memory of our processes, out of /proc (Linux)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path
-
-__all__ = [
-    "command_name",
-    "cpu_seconds",
-    "descendants",
-    "peak_bytes",
-    "process_ids",
-    "process_seconds",
-    "shared_bytes",
-]
 
 _TICK = os.sysconf("SC_CLK_TCK")
 

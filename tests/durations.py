@@ -4,15 +4,11 @@
 that it starts take: the first one of a run that needs a server pays for the server.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
-
-__all__ = ["table"]
 
 _DEPTH = 2
 """Folders below `tests` that get a line of their own."""

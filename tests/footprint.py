@@ -4,16 +4,12 @@ Every process that begins after this script is counted, because servers and daem
 command's process tree. Run nothing else meanwhile. Linux only.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
 import time
 
 from testbed.usage import command_name, process_ids, shared_bytes
-
-__all__ = ["main"]
 
 _SECONDS = 0.5
 """Seconds between two samples."""

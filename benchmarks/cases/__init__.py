@@ -18,8 +18,6 @@
 They run in the order of ``_MODULES``; a new case is a module here and a line there.
 """
 
-from __future__ import annotations
-
 from benchmarks.case import Case
 from benchmarks.cases import (
     cold_path,

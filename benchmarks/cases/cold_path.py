@@ -5,8 +5,6 @@ both: what differs is the table that is named. Planning is from the text to Spar
 warm session, over a table of many files that do not exist.
 """
 
-from __future__ import annotations
-
 import json
 import operator
 import subprocess
@@ -20,13 +18,11 @@ from benchmarks.data.events import EVENT
 from benchmarks.data.topics import JSON
 from benchmarks.data.wide_table import Wide, fill_table
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, paired, take_turns
-from benchmarks.world import NAMESPACE
+from benchmarks.servers import NAMESPACE
 from reader.clients import Clients
 from reader.model import Topic
 from reader.storage import open_storage
 from spark_ext.session.handoff import settings_file
-
-__all__ = ["CASES"]
 
 _DAY_MS = 86_400_000
 _REACH = at_most(0.5)

@@ -1,7 +1,5 @@
 """A wholly offloaded topic: against Spark's own Delta scan of its table, and a client's loop."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable
@@ -21,8 +19,6 @@ from benchmarks.measure import Contender, Result, at_least, at_most, paired, tak
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
-
-__all__ = ["CASES"]
 
 SCAN = "full scan"
 LOOP, BARE_LOOP = "pulsar-client loop, values as dicts", "pulsar-client loop, not decoded"

@@ -4,8 +4,6 @@ Of the offloader's process, Spark's JVM and its Python workers, from the beginni
 turn to the end of the last, with what they do in between. Tables are there, and Spark is warm.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -14,10 +12,8 @@ from benchmarks.cases.day import DAYS, Costs
 from benchmarks.data.topics import AVRO, JSON, UNBATCHED
 from benchmarks.measure import BrokenCaseError, Result, at_most
 from benchmarks.offload_process import OffloadProcess
-from benchmarks.world import NAMESPACE
+from benchmarks.servers import NAMESPACE
 from testbed.publish import publish
-
-__all__ = ["CASES"]
 
 _MESSAGES = 50
 _MOST = 0.060

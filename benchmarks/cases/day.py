@@ -1,10 +1,6 @@
 """A day of a large installation, added up from what each part costs. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-
-__all__ = ["DAYS", "Costs", "Day"]
 
 _SECONDS = 86_400
 _TOPICS = 3_000

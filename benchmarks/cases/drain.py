@@ -4,8 +4,6 @@ The offloader is a process with Spark started, which has offloaded a small topic
 drained are whole ledgers with messages of 512 B, half of each random, 100 to a batch, LZ4.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -23,8 +21,6 @@ from offloader.config import Config, load_config
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
-
-__all__ = ["CASES"]
 
 _RATE = 70_000  # messages/s
 _PAYLOAD = 36.0  # MB/s

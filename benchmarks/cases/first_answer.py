@@ -4,8 +4,6 @@ The plain script reads the Parquet files of the offloaded topic, whose rows are 
 too. And what a hot query that was never asked before takes in a session that runs.
 """
 
-from __future__ import annotations
-
 import json
 import operator
 import re
@@ -20,19 +18,10 @@ from typing import Any
 from benchmarks.case import Bench, Case
 from benchmarks.contenders.queries import collected, topic_table
 from benchmarks.data.topics import JSON, Published
-from benchmarks.measure import (
-    BrokenCaseError,
-    Contender,
-    Result,
-    at_most,
-    paired,
-    take_turns,
-)
+from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, paired, take_turns
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
-
-__all__ = ["CASES"]
 
 SMALL = replace(JSON, name="small", rows=JSON.quick_rows, ledgers=JSON.quick_ledgers)
 """A topic that somebody tries it with: what is measured is the start, not the scan."""

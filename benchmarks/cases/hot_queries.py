@@ -1,7 +1,5 @@
 """Sealed hot segments: few columns against all, counts and extremes against a scan."""
 
-from __future__ import annotations
-
 import operator
 import shutil
 import time
@@ -22,8 +20,6 @@ from benchmarks.measure import (
     take_turns,
 )
 from offloader.config import Config
-
-__all__ = ["CASES"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -78,9 +74,7 @@ def _counts(bench: Bench) -> list[Result]:
 
     contenders = {
         "full scan": Contender(
-            lambda: scanned(fresh, f"SELECT * FROM {table}"),
-            (topic.rows, topic.sum_of_ids),
-            forget,
+            lambda: scanned(fresh, f"SELECT * FROM {table}"), (topic.rows, topic.sum_of_ids), forget
         ),
         "count(*), first": Contender(lambda: collected(fresh, count), [(topic.rows,)], forget),
         "min and max, first": Contender(lambda: collected(fresh, range_), [extremes], forget),

@@ -1,7 +1,5 @@
 """An Iceberg table that follows commits of 10 files, against these commits to Delta."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks.case import Bench, Case
@@ -17,8 +15,6 @@ from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.storages.kinds import StorageServer, storage_server
-
-__all__ = ["CASES"]
 
 _FILES = 10
 _MOST = 10.0
@@ -36,11 +32,7 @@ def _run(bench: Bench) -> list[Result]:
 
 
 def _followed(
-    bench: Bench,
-    where: str,
-    storage_settings: dict[str, Any],
-    *,
-    one_by_one: bool = False,
+    bench: Bench, where: str, storage_settings: dict[str, Any], *, one_by_one: bool = False
 ) -> list[Result]:
     before = 5 if bench.quick else MOST_SNAPSHOTS if one_by_one else 100
     topic = Topic.parse("public/default/followed")

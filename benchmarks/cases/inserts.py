@@ -4,8 +4,6 @@ The rows are in a Parquet file, which Spark has read before. The loop is what on
 product: ``foreachPartition`` over ``pulsar-client``, Avro by ``fastavro``.
 """
 
-from __future__ import annotations
-
 import json
 import operator
 import uuid
@@ -20,9 +18,7 @@ import pyarrow.parquet as pq
 from benchmarks.case import Bench, Case
 from benchmarks.data.events import READING
 from benchmarks.measure import Contender, Result, at_least, at_most, paired, take_turns
-from benchmarks.world import NAMESPACE
-
-__all__ = ["CASES"]
+from benchmarks.servers import NAMESPACE
 
 ONCE, AT_LEAST, LOOP = "INSERT", "INSERT, at least once", "foreachPartition, pulsar-client"
 _ROWS, _QUICK = 1_000_000, 20_000

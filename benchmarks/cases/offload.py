@@ -1,7 +1,5 @@
 """Offloading, read to commit, against pyarrow writing the same Arrow data; the table's size."""
 
-from __future__ import annotations
-
 import itertools
 import operator
 import shutil
@@ -33,8 +31,6 @@ from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
 from testbed.usage import cpu_seconds
-
-__all__ = ["CASES"]
 
 _MIB = 1 << 20
 _PEER = 5.0  # MiB/s a core: the best published figure of a peer

@@ -1,7 +1,5 @@
 """A topic to decoded Arrow in one process, against clients that go through the broker."""
 
-from __future__ import annotations
-
 import operator
 import time
 from collections.abc import Sequence
@@ -28,8 +26,6 @@ from benchmarks.data.topics import (
 from benchmarks.measure import Contender, Result, at_least, at_most, clocked_turns, paired
 from benchmarks.servers import Servers
 from offloader.config import Config
-
-__all__ = ["CASES"]
 
 PYTHON, JAVA = "pulsar-client, not decoded", "Java client, decoded"
 _SHORT = {PYTHON: "pulsar-client", JAVA: "the Java client"}

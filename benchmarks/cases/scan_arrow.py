@@ -4,8 +4,6 @@ In one process that has done it before, and each time in a new one, whose whole 
 commands are new processes too: of the offloaded topic, and of the same one with all rows hot.
 """
 
-from __future__ import annotations
-
 import json
 import operator
 import subprocess
@@ -20,8 +18,6 @@ from benchmarks.data.topics import LONG
 from benchmarks.measure import BrokenCaseError, Contender, Result, at_most, paired, take_turns
 from reader.model import Topic
 from reader.storage import open_storage
-
-__all__ = ["CASES"]
 
 _SHOWN = 10
 _MAIN = "from offloader.cli.app import main; main()"

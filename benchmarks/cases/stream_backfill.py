@@ -1,7 +1,5 @@
 """Backfills to nowhere, from a query's start to its end (`Trigger.AvailableNow`)."""
 
-from __future__ import annotations
-
 import operator
 from functools import partial
 from typing import Any
@@ -17,8 +15,6 @@ from benchmarks.measure import Contender, Result, at_least, paired, take_turns
 from reader.model import Topic
 from reader.storage import open_storage
 from reader.table import TopicTable
-
-__all__ = ["CASES"]
 
 OURS, DELTA = "topic", "Delta"
 QUERY, LOOP = "the same as a query", "pulsar-client loop, not decoded"

@@ -3,8 +3,6 @@
 Queries have the same rhythm, and their first micro-batches are left out, so that both are warm.
 """
 
-from __future__ import annotations
-
 import operator
 import random
 import threading
@@ -18,8 +16,6 @@ from benchmarks.data.events import EVENT
 from benchmarks.measure import BrokenCaseError, Result, at_most, paired
 from benchmarks.servers import NAMESPACE
 from testbed.publish import json_schema, publish
-
-__all__ = ["CASES"]
 
 OURS, RATE = "topic", "rate source"
 _ROWS, _BATCH = 300, 100

@@ -5,16 +5,12 @@ In a new process: all columns of all rows to Arrow, batch by batch, by `scan()`,
 rows, and the sum of their ids.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-__all__ = ["dataset_rows", "scan_rows"]
 
 
 def scan_rows(settings: str, topic: str) -> tuple[int, int]:

@@ -4,8 +4,6 @@ In a new process. Prints a line of JSON: the seconds of each, and the rows of th
 with one query that reads nothing, is there before the first.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """The peers: what one would use without the product."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile
@@ -19,8 +17,6 @@ from benchmarks.measure import BrokenCaseError
 from testbed.process import Server
 from testbed.server import config
 from testbed.server.jars import server_jars
-
-__all__ = ["JavaClient", "JavaReader", "python_reader", "python_rows", "write_parquet"]
 
 _QUEUE = 10_000  # ten times the clients' default, which is faster
 _JAVA = Path(__file__).with_name("java")

@@ -1,13 +1,9 @@
 """Spark SQL as the cases use it: rows to be compared, scans whose rows are counted on the way."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
 from benchmarks.data.topics import Published
-
-__all__ = ["collected", "plan", "scanned", "topic_table"]
 
 
 def topic_table(topic: Published) -> str:

@@ -1,7 +1,5 @@
 """The product's reader without Spark: a topic's rows as Arrow, in this process."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,8 +16,6 @@ from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
 from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
-
-__all__ = ["OnePercent", "arrow_batches", "one_percent", "values_given"]
 
 
 def arrow_batches(

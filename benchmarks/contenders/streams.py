@@ -1,7 +1,5 @@
 """Streaming queries as the cases run them: to nowhere, their rows counted on the way."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterator
@@ -9,8 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.measure import BrokenCaseError
-
-__all__ = ["progress", "streamed", "streaming", "wait_for_rows"]
 
 _OBSERVED = "seen"
 _POLL, _PATIENCE = 0.05, 60.0

@@ -3,16 +3,12 @@
 `tests/unit/benchmarks/test_events.py` reads both encodings back with `json` and `fastavro`.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-__all__ = ["as_avro", "as_json"]
 
 
 def as_json(rows: pa.RecordBatch) -> pa.Array:

@@ -5,8 +5,6 @@ scores and links are random, so rows do not compress to nothing; users and produ
 law, kinds and countries are skewed. `entropy` says how many bits each field carries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-__all__ = ["EVENT", "READING", "Kind", "entropy"]
 
 _CHUNK = 20_000
 _START = 1_767_225_600_000  # 2026-01-01, ms

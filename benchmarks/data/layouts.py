@@ -1,10 +1,6 @@
 """The kinds of cluster that topics are published to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-
-__all__ = ["STRIPED", "TUNED", "WHOLE", "Layout"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 Prints how many messages the broker has acknowledged, as one number.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import threading

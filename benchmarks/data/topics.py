@@ -1,7 +1,5 @@
 """The published topics and their known contents."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,22 +16,6 @@ from benchmarks.data.layouts import STRIPED, TUNED, WHOLE, Layout
 from benchmarks.measure import BrokenCaseError
 from testbed.admin import Admin
 from testbed.publish import avro_schema, json_schema
-
-__all__ = [
-    "AVRO",
-    "JSON",
-    "LONG",
-    "SHARED",
-    "STRIPED_BATCHES",
-    "STRIPED_JSON",
-    "STRIPED_UNBATCHED",
-    "TUNED_AVRO",
-    "TUNED_JSON",
-    "UNBATCHED",
-    "Published",
-    "TopicSpec",
-    "publish",
-]
 
 _SEED = 20_260_101
 _BATCH = 270  # about 120 KB before LZ4, the client's default limit of a batch

@@ -1,7 +1,5 @@
 """A table of very many files that exist only in its log."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -19,8 +17,6 @@ from reader.model.columns import METADATA
 from reader.payload import payload_fields
 from reader.storage import Storage
 from reader.table import OffloadedLedger, TopicTable
-
-__all__ = ["Wide", "additions_of", "fill_table"]
 
 _CREATED = "2026-01-01T00:00:00Z"
 _ENTRIES = 50_000

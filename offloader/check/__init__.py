@@ -19,8 +19,6 @@ scratch directory of the storage, and a scratch table of the catalog. Imports
 ``offloader.config``, ``spark_ext`` and ``reader``.
 """
 
-from __future__ import annotations
-
 from offloader.check.check_run import Run
 from offloader.check.checklist import Checklist
 from offloader.check.outcome import Result, State

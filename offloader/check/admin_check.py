@@ -1,15 +1,11 @@
 """The admin REST: reachable, with TLS that is right and an identity that is accepted."""
 
-from __future__ import annotations
-
 import re
 
 from offloader.check.outcome import Finding, Waiting
 from reader.config import PulsarConfig
 from reader.errors import NotFoundError
 from reader.pulsar import AdminClient
-
-__all__ = ["check_admin"]
 
 _VERSION = re.compile(r"\d+\.\d+\.\d[\w.+-]*")
 

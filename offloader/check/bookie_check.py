@@ -5,8 +5,6 @@ some topics. A bookie that is asked for an entry which its ledger's metadata say
 it does not know, is another one than its id says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass
@@ -20,8 +18,6 @@ from reader.bookkeeper import BookieAccess, BookieAnswer, bookie_address, probe_
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import LedgerMetadata
 from reader.pulsar import AdminClient
-
-__all__ = ["Target", "check_bookies", "targets"]
 
 _MOST_TOPICS = 5
 _MOST_PARTITIONS = 8

@@ -1,13 +1,9 @@
 """The broker's binary protocol: a connection, and where the lookup of a topic leads to."""
 
-from __future__ import annotations
-
 from offloader.check.outcome import Finding, Waiting
 from reader.clients import Clients
 from reader.errors import UnavailableError
 from reader.model import Partition
-
-__all__ = ["check_broker"]
 
 
 def check_broker(clients: Clients, partition: Partition | None, waiting: Waiting) -> Finding:

@@ -3,8 +3,6 @@
 A check that hangs is given up, not stopped: its thread ends with the process.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -13,8 +11,6 @@ from dataclasses import dataclass, field
 from offloader.check.outcome import Check, Finding, Result, State
 from reader.background import in_thread
 from reader.errors import PulsarLakeError, plain_text
-
-__all__ = ["Run"]
 
 _SLOW_SECONDS = 2.0
 

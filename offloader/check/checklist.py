@@ -1,7 +1,5 @@
 """Which checks there are, in the order in which they are shown, and what each needs."""
 
-from __future__ import annotations
-
 import os
 import time
 from datetime import timedelta
@@ -36,8 +34,6 @@ from spark_ext.session.jars import (
     missing_jars,
     open_folder,
 )
-
-__all__ = ["Checklist"]
 
 _PATIENCE = 3
 """A client's timeout is this part of a check's: so its own error, which says more, comes first."""

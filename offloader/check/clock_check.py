@@ -8,14 +8,10 @@ whole seconds, so less than two cannot be told: more says that a clock is not sy
 will drift further.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from offloader.check.outcome import Finding
 from offloader.check.storage_check import StoredAt
-
-__all__ = ["ahead_ms", "check_clocks"]
 
 _WARNED_MS = 2_000
 _FAILED_MS = 5 * 60_000

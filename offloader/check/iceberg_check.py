@@ -1,13 +1,9 @@
 """Iceberg's catalog: a scratch table is made, committed to, read and dropped."""
 
-from __future__ import annotations
-
 from offloader.check.outcome import Finding, Waiting
 from offloader.config import IcebergConfig
 from offloader.iceberg import probe_catalog
 from reader.storage import Storage
-
-__all__ = ["check_iceberg"]
 
 
 def check_iceberg(storage: Storage, config: IcebergConfig, waiting: Waiting) -> Finding:

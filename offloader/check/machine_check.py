@@ -1,7 +1,5 @@
 """This machine: Java, Spark's jars, space for files and in memory."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -13,16 +11,6 @@ from pathlib import Path
 from offloader.check.outcome import Finding, Waiting
 from offloader.model import size_text
 from spark_ext.session.jars import java_lines
-
-__all__ = [
-    "available_memory",
-    "check_jars",
-    "check_java",
-    "check_memory",
-    "check_space",
-    "free_bytes",
-    "temporary_directory",
-]
 
 _LEAST_JAVA = 17
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Check", "Finding", "Result", "State", "Waiting"]
-
 
 class State(StrEnum):
     """``ok`` and ``warning`` let the checks run that need this one."""

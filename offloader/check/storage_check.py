@@ -11,8 +11,6 @@ digits do not follow (``Storage.table_uri``). It is deleted at the end; what a c
 killed, the next one deletes after an hour.
 """
 
-from __future__ import annotations
-
 import re
 import time
 import uuid
@@ -29,8 +27,6 @@ from offloader.check.outcome import Finding, Waiting
 from reader.background import in_thread
 from reader.errors import UnavailableError, plain_text
 from reader.storage import Storage
-
-__all__ = ["StoredAt", "check_storage"]
 
 _RACERS = 4
 _ROUNDS = 3

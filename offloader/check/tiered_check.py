@@ -4,8 +4,6 @@ Of ledgers of some topics that Pulsar says it has offloaded an entry is read. Wh
 none of them in its own format, the other one is tried: then ``format`` is what is wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,8 +25,6 @@ from reader.model import OffloadContext, Partition
 from reader.pulsar import AdminClient
 from reader.storage import Storage, open_storage
 from reader.tiered import TieredLedgers, format_of
-
-__all__ = ["OffloadedLedgers", "check_place", "offloaded_ledgers"]
 
 _MOST_TOPICS = 5
 _MOST_PARTITIONS = 8

@@ -3,8 +3,6 @@
 Of many topics some are asked for, of as many namespaces as there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -18,8 +16,6 @@ from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
 from reader.plan import migrated_note
 from reader.pulsar import AdminClient
-
-__all__ = ["FoundTopics", "check_role", "check_topics", "find", "spread"]
 
 _MOST_ASKED = 20
 _MOST_NAMED = 3

@@ -22,5 +22,3 @@ Everything heavy (Spark, decoders) is imported when a subcommand runs.
 Imports ``web``, ``check``, ``service``, ``maintenance``, ``iceberg``, ``schedule``,
 ``model``, ``config``, ``spark_ext`` and ``reader``; nothing imports it.
 """
-
-__all__: list[str] = []

@@ -4,8 +4,6 @@ Exit codes: 0 done, 1 failed (one line on standard error), 2 wrong usage, 130 in
 ``PULSAR_LAKE_DEBUG=1`` shows the traceback of what failed.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import sys
@@ -29,8 +27,6 @@ from offloader.cli.sql import sql
 from offloader.cli.status import status
 from offloader.cli.tail import tail
 from spark_ext.without_pandas import keep_out_pandas
-
-__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="pulsar-lake",

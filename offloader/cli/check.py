@@ -1,7 +1,5 @@
 """``pulsar-lake check``: a line for each thing that has to be right, with the fix if it is not."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress
@@ -13,8 +11,6 @@ import typer
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import ReportFormat, print_rows, say, say_state
 from offloader.config import Config
-
-__all__ = ["Report", "check", "finish", "run_checks"]
 
 _SECONDS = 15.0
 _COLORS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "bright_black"}

@@ -1,7 +1,5 @@
 """``pulsar-lake head``: a topic's first messages, without a JVM."""
 
-from __future__ import annotations
-
 from offloader.cli.message_output import (
     ColumnsOption,
     FormatOption,
@@ -13,8 +11,6 @@ from offloader.cli.message_output import (
     wanted_columns,
 )
 from offloader.cli.options import ConfigOption, settings
-
-__all__ = ["head"]
 
 
 def head(

@@ -1,7 +1,5 @@
 """``pulsar-lake init``: a commented settings file out of two URLs, and whether it works."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -20,8 +18,6 @@ from offloader.config import load_config
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.storage import check_storage_options
-
-__all__ = ["admin_url_of", "init", "settings_text"]
 
 _SECRET = re.compile(r"secret|password|passwd|token|credential|connection_string|(\b|_)(key|sas)$")
 _PORTS = {True: ("https", 8443), False: ("http", 8080)}

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from offloader.maintenance.staged import StagingCleaner
     from offloader.maintenance.table_maintainer import TableMaintainer
 
-__all__ = ["maintain"]
-
 
 def maintain(
     topics: Annotated[
@@ -57,10 +55,7 @@ def maintain(
         if iceberg is not None:
             stack.callback(iceberg.close)
         maintainer = TableMaintainer(
-            clients.storage,
-            found.offload,
-            pulsar=clients,
-            say=lambda text: say(text, err=True),
+            clients.storage, found.offload, pulsar=clients, say=lambda text: say(text, err=True)
         )
         maintain_table = partial(_maintain_table, maintainer, dry_run=dry_run)
 

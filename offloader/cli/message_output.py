@@ -15,17 +15,6 @@ from offloader.cli.results import rows_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "ColumnsOption",
-    "FormatOption",
-    "MessageFormat",
-    "MessagePrinter",
-    "RowsOption",
-    "TopicArgument",
-    "start_lean",
-    "wanted_columns",
-]
-
 TopicArgument = Annotated[str, typer.Argument(help="tenant/namespace/topic", show_default=False)]
 RowsOption = Annotated[int, typer.Option("-n", min=0, metavar="N", help="How many messages.")]
 

@@ -1,15 +1,11 @@
 """``pulsar-lake offload``: the daemon, or one round."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Annotated
 
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-
-__all__ = ["offload"]
 
 
 def offload(

@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from offloader.config import Config
 
-__all__ = ["ConfigOption", "settings"]
-
 ConfigOption = Annotated[
     Path | None,
     typer.Option(

@@ -4,8 +4,6 @@ Tables are as wide as their content when the output is not a terminal, so that n
 pipe; on a terminal long cells end in an ellipsis.
 """
 
-from __future__ import annotations
-
 import base64
 import csv
 import json
@@ -23,17 +21,6 @@ import typer
 
 from reader.errors import PulsarLakeError, debugging, plain_text
 from reader.printable import printable, printable_json
-
-__all__ = [
-    "EndlessRows",
-    "ReportFormat",
-    "SqlFormat",
-    "print_records",
-    "print_rows",
-    "say",
-    "say_error",
-    "say_state",
-]
 
 _CELL_ON_TERMINAL = 60
 

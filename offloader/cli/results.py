@@ -15,8 +15,6 @@ from reader.errors import ConfigurationError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ResultFile", "format_of", "rows_of", "unique_names", "write_rows"]
-
 _ROW_GROUP = 1 << 17
 
 

@@ -13,8 +13,6 @@ from offloader.cli.render import ReportFormat, print_rows
 if TYPE_CHECKING:
     from reader.model import Segment
 
-__all__ = ["COLUMNS", "segment_row", "segments"]
-
 COLUMNS = (
     "partition",
     "ledger",

@@ -1,7 +1,5 @@
 """``pulsar-lake setup``: what the first query would wait for, beforehand."""
 
-from __future__ import annotations
-
 import time
 from typing import Annotated
 
@@ -14,13 +12,10 @@ from spark_ext.session.jars import groups_for, jars_folder, listed, missing_jars
 from spark_ext.session.jars import session_jars as fetch_jars
 from spark_ext.session.settings import LakeConfig
 
-__all__ = ["setup"]
-
 
 def setup(
     list_jars: Annotated[
-        bool,
-        typer.Option("--list", help="Only list the jars: state, SHA-256, coordinates, file."),
+        bool, typer.Option("--list", help="Only list the jars: state, SHA-256, coordinates, file.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:

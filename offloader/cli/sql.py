@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from offloader.config import Config
     from spark_ext import PulsarLake
 
-__all__ = ["sql"]
-
 
 def sql(
     query: Annotated[
@@ -44,8 +42,7 @@ def sql(
         typer.Option("--format", help="How to print.  [default: by the output's name, or table]"),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write results to a file."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write results to a file.")
     ] = None,
     config: ConfigOption = None,
 ) -> None:

@@ -17,8 +17,6 @@ from reader.errors import ConfigurationError
 if TYPE_CHECKING:
     from offloader.service import LastError, TopicStatus
 
-__all__ = ["status"]
-
 _COLUMNS = (
     "topic",
     "partition",
@@ -73,12 +71,7 @@ def status(
         iceberg = read_lags(lambda: open_follower(clients.storage, found), asked)
         answers = [
             topic_status(
-                clients,
-                subscription,
-                topic,
-                clock_ms=clock_ms,
-                failures=failures,
-                iceberg=iceberg,
+                clients, subscription, topic, clock_ms=clock_ms, failures=failures, iceberg=iceberg
             )
             for topic in asked
         ]

@@ -1,7 +1,5 @@
 """``pulsar-lake tail``: a topic's last messages, and those that come, without a JVM."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from typing import Annotated
 
@@ -19,8 +17,6 @@ from offloader.cli.message_output import (
 )
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import say
-
-__all__ = ["tail"]
 
 
 def tail(

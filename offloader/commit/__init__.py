@@ -15,8 +15,6 @@ Nothing here reads a message, and only ``vacuum`` deletes a file. Imports ``parq
 ``model``, ``config`` and ``reader``.
 """
 
-from __future__ import annotations
-
 from offloader.commit.delta_committer import DeltaCommitter
 from offloader.commit.external_commits import ExternalCommit, ExternalCommits, external_commit
 from offloader.commit.file_age import max_file_age_ms

@@ -1,7 +1,5 @@
 """What every commit of ours is made of: its marks in ``commitInfo``, and its add actions."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Mapping
 
@@ -10,13 +8,6 @@ from deltalake.transaction import AddAction
 
 from offloader.output import WrittenFile
 from reader.table.log import COMMIT_KEY
-
-__all__ = [
-    "MAINTENANCE_KEY",
-    "SOURCE_KEY",
-    "add_actions",
-    "commit_properties",
-]
 
 SOURCE_KEY = "pulsarlake.source"
 MAINTENANCE_KEY = "pulsarlake.maintenance"

@@ -27,20 +27,13 @@ A *replacement* is files for files: what maintenance commits. Watermarks stay as
    hinders it, and it hinders no addition except for one more try.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
 from deltalake.transaction import AddAction, RemoveAction
 
-from offloader.commit.actions import (
-    MAINTENANCE_KEY,
-    SOURCE_KEY,
-    add_actions,
-    commit_properties,
-)
+from offloader.commit.actions import MAINTENANCE_KEY, SOURCE_KEY, add_actions, commit_properties
 from offloader.commit.file_age import check_file_age
 from offloader.commit.retry import commit_until_landed
 from offloader.commit.schema_changes import check_files, create_table, evolve
@@ -54,8 +47,6 @@ from reader.model import Topic
 from reader.storage import Storage
 from reader.table import CLUSTER_KEY, LEDGERS_KEY, TopicTable, encode_ledgers
 from reader.table.log import read_commit
-
-__all__ = ["DeltaCommitter", "landed"]
 
 
 class DeltaCommitter(LakeCommitter):
@@ -91,10 +82,7 @@ class DeltaCommitter(LakeCommitter):
             if not evolve(on, addition):
                 check_files(on, addition)
                 self._check_age(addition.topic, addition.files, addition.max_age_ms)
-                info = {
-                    LEDGERS_KEY: encode_ledgers(addition.ledgers),
-                    SOURCE_KEY: addition.source,
-                }
+                info = {LEDGERS_KEY: encode_ledgers(addition.ledgers), SOURCE_KEY: addition.source}
                 added = add_actions(addition.files, data_change=True)
                 _write(on, added, commit_id, info, addition.transactions)
 

@@ -5,8 +5,6 @@ Only this offloader may commit to its tables. Every commit of ours carries an id
 and leaves the watermarks where they are, so nobody would offload them again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,8 +13,6 @@ from reader.model import Topic
 from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import LoggedCommit, read_commit
-
-__all__ = ["ExternalCommit", "ExternalCommits", "external_commit", "external_commits"]
 
 
 @dataclass(frozen=True, slots=True)

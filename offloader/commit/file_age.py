@@ -9,15 +9,11 @@ written just now, the storage is asked for its time: a host whose clock is a day
 nothing, and one that is behind might commit what vacuum has deleted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from offloader.config import OffloadConfig
 from offloader.output import WrittenFile
 from reader.errors import CommitConflictError
-
-__all__ = ["check_file_age", "max_file_age_ms"]
 
 _JUST_NOW_MS = 5 * 60_000
 
@@ -28,10 +24,7 @@ def max_file_age_ms(settings: OffloadConfig) -> int:
 
 
 def check_file_age(
-    files: Sequence[WrittenFile],
-    limit_ms: int,
-    now_ms: int,
-    storage_ms: Callable[[], int],
+    files: Sequence[WrittenFile], limit_ms: int, now_ms: int, storage_ms: Callable[[], int]
 ) -> None:
     """Raise CommitConflictError where a file is older than ``limit_ms``: write it again.
 

@@ -1,7 +1,5 @@
 """A commit, tried until the log has it: rules 2 and 3 of ``append.py``; also for ``replace.py``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from deltalake.exceptions import DeltaError
@@ -10,8 +8,6 @@ from offloader.model import COMMIT_RETRIES, CommitRetries
 from reader.errors import UnavailableError, plain_text
 from reader.model import Topic
 from reader.table import TopicTable
-
-__all__ = ["commit_until_landed"]
 
 _DELTA_ERRORS = (DeltaError, OSError, ValueError, RuntimeError)
 """The errors of delta-rs: its own classes, and Python's for storage and arguments. For an invalid

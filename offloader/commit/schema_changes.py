@@ -4,8 +4,6 @@ Each change is a commit of its own, before the append that needs it. A stop in b
 columns without rows, or a recorded creation time: both true.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,8 +28,6 @@ from reader.table import (
     TopicTable,
     encode_schemas,
 )
-
-__all__ = ["check_files", "create_table", "evolve", "recorded_statistics"]
 
 _STATISTICS_KEY = "delta.dataSkippingStatsColumns"
 _LISTED = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")

@@ -1,10 +1,6 @@
 """Whether columns of one type can be read as columns of another. Pure."""
 
-from __future__ import annotations
-
 import pyarrow as pa
-
-__all__ = ["has_grown", "is_compatible", "same_type"]
 
 
 def is_compatible(old: pa.DataType, new: pa.DataType) -> bool:

@@ -5,15 +5,11 @@ Iceberg's are made and expire by it. A host that is ahead would delete too early
 the storage's time is checked first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from reader.errors import UnavailableError
 from reader.model import Topic
 from reader.storage import Storage
-
-__all__ = ["check_clock", "storage_clock_ms"]
 
 _APART_MS = 5 * 60_000
 

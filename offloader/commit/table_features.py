@@ -1,11 +1,7 @@
 """Which features of Delta's protocol a table may have for us to write to it."""
 
-from __future__ import annotations
-
 from reader.errors import UnsupportedError
 from reader.table import TopicTable, foreign_features
-
-__all__ = ["check_table_features"]
 
 
 def check_table_features(table: TopicTable) -> None:

@@ -14,8 +14,6 @@ of data files and of commits alike; ``storage_clock.py`` checks beforehand that 
 Source: the Delta protocol's "Delta Log Entries".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +30,6 @@ from reader.model import Topic
 from reader.storage import Storage, is_temporary
 from reader.table import TopicTable
 from reader.table.log import read_commit
-
-__all__ = ["remove", "unused_files"]
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _READERS = 8
@@ -59,11 +55,7 @@ def unused_files(storage: Storage, topic: Topic, before_ms: int) -> list[UnusedF
 
 
 def remove(
-    storage: Storage,
-    topic: Topic,
-    files: list[UnusedFile],
-    *,
-    raise_if_stopped: Callable[[], None],
+    storage: Storage, topic: Topic, files: list[UnusedFile], *, raise_if_stopped: Callable[[], None]
 ) -> None:
     """Delete them. One that is gone already is another maintainer's. Raises UnavailableError.
 

@@ -17,8 +17,6 @@ Nothing here commits, or knows of the hold. Imports ``parquet``, ``output``,
 ``model``, ``spark_ext`` and ``reader``; pyspark is needed only where a job runs.
 """
 
-from __future__ import annotations
-
 from offloader.convert.chunk_rows import unfinished_rows
 from offloader.convert.conversion import (
     Conversion,

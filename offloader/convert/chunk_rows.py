@@ -5,8 +5,6 @@ message asks for its keys anew (a task, another commit, the driver), so the next
 the last was given. What counts then is neither's word, but whether the chunk has a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,20 +17,11 @@ from offloader.convert.incomplete_chunks import ChunkSequences, stored_decryptio
 from offloader.convert.stored_entries import Source, stored_entries
 from offloader.output import WrittenFile
 from reader.clients import Clients
-from reader.decode import (
-    NO_CHUNKS,
-    Chunk,
-    ChunkSequence,
-    Decryption,
-    Transactions,
-    chunk_headers,
-)
+from reader.decode import NO_CHUNKS, Chunk, ChunkSequence, Decryption, Transactions, chunk_headers
 from reader.errors import UnavailableError
 from reader.model import Partition, Position
 from reader.sources import EntrySource, Lookback, RowBuilder, RowFormat
 from reader.table import TopicTable
-
-__all__ = ["unfinished_rows"]
 
 _PLACE = ("__ledgerId", "__entryId")
 # Rows that are read and decoded at once: so many, and so many bytes of chunks, which one row may
@@ -74,9 +63,7 @@ def unfinished_rows(
         if ends:
             wanted.append(
                 _Wanted(
-                    at=_position(now[ends[-1]]),
-                    known={uuid: now[: ends[-1]]},
-                    opens=decryption,
+                    at=_position(now[ends[-1]]), known={uuid: now[: ends[-1]]}, opens=decryption
                 )
             )
     builder = RowBuilder(partition, rows)

@@ -4,8 +4,6 @@ A pack of splits is one Parquet file. A pack that runs twice (a retry, speculati
 of different names, and only the one whose result reached the driver can be committed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,19 +18,6 @@ from reader.model import Partition, Split, Topic
 from reader.plan import pack_splits
 from reader.sources import RowFormat
 from reader.storage import Storage
-
-__all__ = [
-    "Conversion",
-    "ConversionOutcome",
-    "ConversionSpec",
-    "ConvertedPack",
-    "Pack",
-    "PackOutcome",
-    "SlowError",
-    "SlowPack",
-    "pack_bytes",
-    "plan_packs",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """What is due: as segments and splits to read, and as the ledgers that a commit lists."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -16,8 +14,6 @@ from reader.model.reasons import Reason, TierReason
 from reader.plan import DataLoss, cut_ranges, partition_segments, whole
 from reader.pulsar import PartitionLedgers
 from reader.table import OffloadedLedger, TopicTable
-
-__all__ = ["due_ledgers", "due_segments", "due_splits"]
 
 
 def due_segments(

@@ -6,35 +6,16 @@ what has waited for too long (``turn/chunk_timeouts.py``) becomes a rescued row 
 (``chunk_rows.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 
 from offloader.convert.stored_entries import Source, stored_entries
 from reader.clients import Clients
-from reader.decode import (
-    Chunk,
-    ChunkSequence,
-    Decryption,
-    Transactions,
-    add_chunk,
-    chunk_headers,
-)
+from reader.decode import Chunk, ChunkSequence, Decryption, Transactions, add_chunk, chunk_headers
 from reader.model import Partition, Position
 from reader.pulsar import PartitionLedgers
 from reader.sources import Lookback
-
-__all__ = [
-    "ChunkSequences",
-    "LogEnd",
-    "begins_at",
-    "incomplete_at",
-    "look_ahead",
-    "lookback_of",
-    "stored_decryption",
-]
 
 ChunkSequences = Mapping[bytes, ChunkSequence]
 """By uuid: the chunks of a message so far."""
@@ -92,11 +73,7 @@ class LogEnd:
 
 
 def look_ahead(
-    clients: Clients,
-    listing: PartitionLedgers,
-    upto: int,
-    begun: ChunkSequences,
-    source: Source,
+    clients: Clients, listing: PartitionLedgers, upto: int, begun: ChunkSequences, source: Source
 ) -> dict[bytes, LogEnd]:
     """What comes of messages that are incomplete at the end of ledger ``upto``, by the whole log.
 

@@ -10,8 +10,6 @@ from offloader.model import TaskCallback
 if TYPE_CHECKING:
     from pyspark import SparkContext, StatusTracker
 
-__all__ = ["JobProgress"]
-
 _POLL_SECONDS = 0.25
 
 
@@ -19,11 +17,7 @@ class JobProgress:
     """Reports how far a job group of ``total`` tasks is, from a thread of its own."""
 
     def __init__(
-        self,
-        context: SparkContext,
-        group: str,
-        total: int,
-        progress: TaskCallback,
+        self, context: SparkContext, group: str, total: int, progress: TaskCallback
     ) -> None:
         self._context = context
         self._group = group

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
 
-__all__ = ["collect", "keep_classes"]
-
 _CLASSES = ("PythonRDD", "PythonUtils", "SimplePythonFunction")
 
 T = TypeVar("T")

@@ -5,8 +5,6 @@ would each keep a slot for the whole patience. So each slow one that is given up
 while.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -14,17 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from offloader.model import Workers
-
-__all__ = [
-    "PACK_COST",
-    "PATIENCE_SECONDS",
-    "Patience",
-    "first_packs",
-    "is_slow",
-    "job_bytes",
-    "most_seconds",
-    "packs_of_job",
-]
 
 PACK_COST = 1 << 20
 """What a pack costs besides its bytes, in bytes."""

@@ -21,8 +21,6 @@ Each job has a fixed cost, as much as some small topics have. So a small job wai
 conversions.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -42,8 +40,6 @@ from offloader.convert.conversion import (
 from offloader.convert.job_rules import Patience, first_packs, job_bytes, packs_of_job
 from offloader.model import StoppedError, Workers
 from reader.errors import PulsarLakeError
-
-__all__ = ["WORKERS", "ConversionJobs", "RunJob"]
 
 WORKERS = (Workers.HEALTHY, Workers.HEALTHY, Workers.RETRIES, Workers.SLOW)
 """Whose conversions each worker runs."""

@@ -4,8 +4,6 @@ A pack that fails is tried again where it is, and what it failed with is a value
 topic's failure, and the files of the others are good.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,13 +33,6 @@ from reader.errors import (
 from reader.model import Position, Split
 from reader.plan import SplitsRead
 from reader.sources import read_rows
-
-__all__ = [
-    "BEGIN_SECONDS",
-    "convert_pack",
-    "run_packs",
-    "try_pack",
-]
 
 _TRIES = 4
 

@@ -31,8 +31,6 @@ from spark_ext.session.errors import error_of
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["convert", "share_out", "spark_jobs"]
-
 _ALONE_BYTES = 32 << 20
 
 
@@ -50,10 +48,7 @@ def spark_jobs(
 
 
 def convert(
-    context: SparkContext,
-    conversions: Sequence[Conversion],
-    *,
-    pool: str = "",
+    context: SparkContext, conversions: Sequence[Conversion], *, pool: str = ""
 ) -> list[ConversionOutcome]:
     """Run the conversions as one Spark job; what came of each, in their order.
 

@@ -1,15 +1,11 @@
 """The entries of a partition, from where ``offload.source`` says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 
 from reader.clients import Clients
 from reader.model import Partition, Stored
 from reader.sources import BrokerEntries, EntrySource, StoredEntries
-
-__all__ = ["Source", "stored_entries"]
 
 Source = Literal["bookkeeper", "broker"]
 

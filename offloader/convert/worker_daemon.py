@@ -4,13 +4,9 @@ As for queries (``spark_ext.datasource.python_daemon``), and with all kernels lo
 need every one of them, in each worker.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from spark_ext.datasource import python_daemon
-
-__all__ = ["preload"]
 
 _MODULES = ("pyspark.worker", "offloader.convert.pack_task", "reader.sources")
 

@@ -21,8 +21,6 @@ call ``open_follower`` when there is something to follow, or ``probe_catalog``. 
 ``config``, ``output``, ``commit`` and ``reader``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

@@ -5,8 +5,6 @@ tables, so that no table of a topic's is near it. What a probe left that was kil
 drops after an hour.
 """
 
-from __future__ import annotations
-
 import re
 import time
 import uuid
@@ -21,8 +19,6 @@ from offloader.iceberg.catalogs import catalog_errors, directory_of, open_catalo
 from offloader.iceberg.storage_files import location_of
 from reader.errors import UnavailableError
 from reader.storage import Storage
-
-__all__ = ["probe_catalog"]
 
 _SCRATCH = re.compile(r"pulsarlake_check_(\d+)_[0-9a-f]{8}")
 _LEFT_SECONDS = 3600

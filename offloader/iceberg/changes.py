@@ -12,8 +12,6 @@ Two ways to know it:
 The snapshot is always read before the log: so the log is at least as new.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,8 +33,6 @@ from reader.table import (
     require_readable,
     stored_name,
 )
-
-__all__ = ["Change", "added_since", "difference", "row_count"]
 
 MOST_COMMITS = 100
 """Of more, opening the table is the quicker way."""

@@ -7,8 +7,6 @@ the maximum: as for Delta's readers, it counts to the millisecond's end.
 Format: Iceberg's specification, "Manifests" and "Single-value serialization".
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,8 +29,6 @@ from pyiceberg.types import (
 
 from reader.model.row_kinds import KIND_COLUMN
 from reader.table import AddedFile
-
-__all__ = ["DeltaFile", "data_file", "delta_file"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _REST_OF_MS = 999

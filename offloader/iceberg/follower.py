@@ -13,8 +13,6 @@
    did to its columns and files is undone. A table in which single rows were deleted is refused.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -30,18 +28,8 @@ from pyiceberg.table.update.snapshot import ExpireSnapshots
 
 from offloader.commit import check_clock, storage_clock_ms
 from offloader.config import IcebergConfig, OffloadConfig
-from offloader.iceberg.catalogs import (
-    catalog_errors,
-    directory_of,
-    identifier_of,
-    open_catalog,
-)
-from offloader.iceberg.changes import (
-    Change,
-    added_since,
-    difference,
-    row_count,
-)
+from offloader.iceberg.catalogs import catalog_errors, directory_of, identifier_of, open_catalog
+from offloader.iceberg.changes import Change, added_since, difference, row_count
 from offloader.iceberg.data_files import data_file
 from offloader.iceberg.snapshots import (
     live_files,
@@ -69,8 +57,6 @@ from reader.model import Topic
 from reader.storage import Storage
 from reader.table import TopicTable
 from reader.table.log import read_commit
-
-__all__ = ["IcebergFollower"]
 
 LOCATION_KEY = "pulsarlake.delta-location"
 

@@ -1,7 +1,5 @@
 """What a snapshot says of the Delta table, which files it has, and when it is too old."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,18 +10,6 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from reader.errors import UnsupportedError
-
-__all__ = [
-    "MOST_SNAPSHOTS",
-    "VERSION_KEY",
-    "Shown",
-    "live_files",
-    "newest_of_ours",
-    "shown_by",
-    "snapshot_properties",
-    "superseded",
-    "without_history",
-]
 
 VERSION_KEY = "pulsarlake.delta-version"
 _COMMIT_KEY = "pulsarlake.delta-commit"
@@ -48,11 +34,7 @@ def snapshot_properties(shown: Shown, since_ms: int) -> dict[str, str]:
     ``since_ms``: when the first version was committed that the snapshot before it lacks, ms since
     the epoch; 0: not known.
     """
-    return {
-        VERSION_KEY: str(shown.version),
-        _COMMIT_KEY: shown.commit,
-        _SINCE_KEY: str(since_ms),
-    }
+    return {VERSION_KEY: str(shown.version), _COMMIT_KEY: shown.commit, _SINCE_KEY: str(since_ms)}
 
 
 def shown_by(table: Table) -> Shown | None:

@@ -22,8 +22,6 @@ from reader.config import StorageConfig
 from reader.errors import CorruptError
 from reader.storage import Storage, open_storage
 
-__all__ = ["StorageFiles", "location_of", "path_below", "path_of", "storage_properties"]
-
 _STORAGE = "pulsarlake.storage"
 # As Java's URIs have it, and Hadoop's paths.
 _LOCAL = re.compile(r"(file:/{1,3}|/)(?=[^/])")

@@ -1,7 +1,5 @@
 """The Delta table's columns as Iceberg's: by name, because the files have no field ids."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.io.pyarrow import pyarrow_to_schema
@@ -17,8 +15,6 @@ from pyiceberg.table.update import (
 from pyiceberg.types import BinaryType, PrimitiveType, StringType
 
 from reader.errors import UnsupportedError, plain_text
-
-__all__ = ["followed_schema", "grow", "name_mapping", "put_back"]
 
 _MAPPING = "schema.name-mapping.default"
 _TEXT_AND_BYTES = {StringType, BinaryType}

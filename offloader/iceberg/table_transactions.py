@@ -1,12 +1,8 @@
 """Transactions that compute the metadata of their table once for each change."""
 
-from __future__ import annotations
-
 from pyiceberg.table import CreateTableTransaction, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableUpdate
-
-__all__ = ["ChangingTransaction", "CreatingTransaction"]
 
 
 class ChangingTransaction(Transaction):

@@ -16,8 +16,6 @@ left (``reader.storage.is_temporary``); Parquet files are the Delta table's, and
 vacuum's (``offloader/commit/vacuum.py``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,8 +27,6 @@ from pyiceberg.table.snapshots import Snapshot
 
 from offloader.iceberg.storage_files import path_below
 from reader.storage import Storage, is_temporary
-
-__all__ = ["remove_unused"]
 
 _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OURS = re.compile(

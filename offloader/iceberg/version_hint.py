@@ -5,11 +5,7 @@ PyIceberg and DuckDB read it. It follows the catalog: written after the commit, 
 is not what the catalog says.
 """
 
-from __future__ import annotations
-
 from reader.storage import Storage
-
-__all__ = ["point"]
 
 
 def point(storage: Storage, directory: str, metadata: str) -> bool:

@@ -14,8 +14,6 @@ Nothing here moves a watermark, and only ``aborted_since`` talks to Pulsar. Impo
 ``model``, ``config`` and ``reader``.
 """
 
-from __future__ import annotations
-
 from offloader.maintenance.selection import GROWTH
 
 __all__ = ["GROWTH"]

@@ -9,8 +9,6 @@ table has and Pulsar has not deleted, up to 64 MiB a partition, and only of topi
 broker knows aborted transactions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,8 +24,6 @@ from reader.model import Partition, Position, Stored, TransactionId
 from reader.pulsar import PartitionLedgers
 from reader.sources import StoredEntries
 from reader.table import TopicTable
-
-__all__ = ["LOOKED_AT_BYTES", "AbortedRows", "AbortedSince"]
 
 LOOKED_AT_BYTES = 64 << 20
 """Of ledgers, at most, of each partition."""

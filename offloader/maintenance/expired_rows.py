@@ -10,8 +10,6 @@ compares the first ledger of which a row has expired with the one from which on 
 the partition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from offloader.maintenance.rewrite import Rewritten, range_of
@@ -21,8 +19,6 @@ from reader.errors import CorruptError, UnavailableError
 from reader.model import BEFORE_ALL, Partition, Position
 from reader.storage import Storage
 from reader.table import TopicTable
-
-__all__ = ["old_rows", "whole_files"]
 
 
 def whole_files(

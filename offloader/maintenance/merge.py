@@ -4,15 +4,11 @@ The order is (ledger, entry, batch index). Files rarely overlap (one of messages
 up lies within others), so mostly one is open at a time and its batches go by as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-__all__ = ["SortedFile", "merge_rows"]
 
 _ORDER = ("__ledgerId", "__entryId", "__batchIndex")
 

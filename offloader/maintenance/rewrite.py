@@ -4,8 +4,6 @@ Columns that a file lacks, because the table got them later, are NULL in the new
 group of each file that is open at a time, and one of the new file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,8 +24,6 @@ from reader.model.row_kinds import KIND_COLUMN
 from reader.sources import conform
 from reader.storage import Storage
 from reader.table import TopicTable, stored_name
-
-__all__ = ["Rewritten", "range_of", "rewrite"]
 
 _BATCH_ROWS = 1 << 14
 _PLACE = ("__ledgerId", "__entryId")
@@ -147,6 +143,5 @@ def _reading(path: str) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException) as error:
         raise UnavailableError(
-            f"cannot read {path}: {plain_text(error)}",
-            hint="check storage.uri and storage.options",
+            f"cannot read {path}: {plain_text(error)}", hint="check storage.uri and storage.options"
         ) from error

@@ -10,15 +10,11 @@ rewritten without the old ones, once the oldest of them is a ``SLACK`` of the re
 that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from offloader.maintenance.table_files import TableFile
-
-__all__ = ["GROWTH", "SLACK", "Expiry", "compactions", "expiry"]
 
 GROWTH = 8
 

@@ -7,8 +7,6 @@ without a name, which nobody runs again after that time, the manifest goes as we
 manifest what is noted of its refusals.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +16,6 @@ from offloader.model import size_text
 from reader.errors import ConfigurationError, CorruptError
 from reader.sink import ABANDONED_SECONDS, STAGING, refusal_path, unsent_manifests
 from reader.storage import Storage, is_temporary
-
-__all__ = ["AbandonedFiles", "StagingCleaner"]
 
 _ENTRIES, _MANIFEST, _REFUSED = ".entries", ".manifest", ".refused"
 _DAY_SECONDS = 86_400.0

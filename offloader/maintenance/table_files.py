@@ -1,15 +1,11 @@
 """The files of one table version, with what their statistics say."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from reader.model.columns import TIMESTAMP
 from reader.table import TopicTable
-
-__all__ = ["TableFile", "files_of"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ files that nothing refers to. Of two maintainers of one table one commits, and t
 at its next turn. Watermarks are never touched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -37,8 +35,6 @@ from reader.errors import CommitConflictError, PulsarLakeError
 from reader.model import Topic
 from reader.storage import Storage
 from reader.table import TopicTable
-
-__all__ = ["TableMaintainer"]
 
 RUN_BYTES = 4 << 30
 """What one turn rewrites at most; the rest is for the next."""
@@ -266,10 +262,7 @@ class TableMaintainer:
         now_ms = self._clock_ms()
         window = int(settings.vacuum_after.total_seconds() * 1000)
         files = self._committer.vacuum(
-            topic,
-            now_ms - window,
-            dry_run=result.dry_run,
-            raise_if_stopped=self._raise_if_stopped,
+            topic, now_ms - window, dry_run=result.dry_run, raise_if_stopped=self._raise_if_stopped
         )
         if not result.dry_run:
             self._vacuumed[topic] = self._elapsed()

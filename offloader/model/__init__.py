@@ -17,8 +17,6 @@ Nothing here does anything: no I/O (but a line in Python's log), no thread. Impo
 ``config`` and ``reader``.
 """
 
-from __future__ import annotations
-
 from offloader.model.backlogs import Backlog, TopicBacklog
 from offloader.model.byte_sizes import size_text
 from offloader.model.clocks import HOST_CLOCKS, Clocks

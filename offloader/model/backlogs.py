@@ -1,13 +1,9 @@
 """What of a topic is not in its table: the one value of all who show it or go by it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reader.model import Partition, Position
 from reader.pulsar import PartitionLedgers
-
-__all__ = ["Backlog", "TopicBacklog"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,5 @@
 """Sizes in bytes, as text for people."""
 
-from __future__ import annotations
-
-__all__ = ["size_text"]
-
 
 def size_text(size: float) -> str:
     """Bytes as people read them."""

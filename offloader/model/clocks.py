@@ -1,12 +1,8 @@
 """The clocks that a process goes by, as one value: tests give others."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-
-__all__ = ["HOST_CLOCKS", "Clocks"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,10 @@
 """What of a partition is due."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
 from reader.model import Partition
 from reader.pulsar import LedgerInfo
-
-__all__ = ["COMMIT_BYTES", "SLOW_COMMIT_BYTES", "Due", "Trigger"]
 
 Trigger = Literal["now", "size", "age", "chunks"]
 

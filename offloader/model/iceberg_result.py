@@ -1,12 +1,8 @@
 """What following a Delta table did to its Iceberg table, and how far that is behind."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reader.model import Topic
-
-__all__ = ["IcebergLag", "IcebergResult"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,10 @@
 """Whoever is told of work that was done cannot stop it: a log, metrics, a page, a file."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from typing import ParamSpec
-
-__all__ = ["listener"]
 
 P = ParamSpec("P")
 

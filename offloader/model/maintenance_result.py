@@ -1,13 +1,9 @@
 """What maintenance did to one topic's table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from offloader.model.byte_sizes import size_text
 from reader.model import Partition, Position, Topic
-
-__all__ = ["MaintenanceResult"]
 
 
 @dataclass(frozen=True, slots=True)

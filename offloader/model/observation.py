@@ -3,16 +3,12 @@
 Times are seconds since the epoch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from offloader.model.backlogs import TopicBacklog
 from reader.model import Partition, Topic
 from reader.pulsar import LoadedTopic
-
-__all__ = ["Discovery", "Observation", "TopicState"]
 
 
 @dataclass(frozen=True, slots=True)

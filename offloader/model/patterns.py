@@ -4,15 +4,11 @@ A pattern is ``tenant/namespace/name``; in each of the three ``*`` stands for an
 ``?`` for one.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 
 from offloader.config import OffloadConfig
 from reader.model import Topic
-
-__all__ = ["is_enabled", "is_pattern", "matches", "settings_of"]
 
 
 def is_pattern(text: str) -> bool:

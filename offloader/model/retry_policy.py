@@ -1,10 +1,6 @@
 """How often what failed is tried again, and after which pauses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-
-__all__ = ["BACK_OFF_MOST", "COMMIT_RETRIES", "CommitRetries", "back_off"]
 
 BACK_OFF_MOST = 900.0
 """Seconds: the longest pause after a failure, unless the topic's interval is longer."""

@@ -1,10 +1,6 @@
 """The end of the daemon, as whoever waits for it sees it."""
 
-from __future__ import annotations
-
 from reader.errors import PulsarLakeError
-
-__all__ = ["StoppedError"]
 
 
 class StoppedError(PulsarLakeError):

@@ -3,16 +3,12 @@
 ``Workers``: who converts the topic, by how its last turn went.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from offloader.model.observation import Observation
 from reader.model import Partition, Position, Topic
-
-__all__ = ["PHASES", "Committed", "Release", "TaskCallback", "Turn", "Workers"]
 
 PHASES = ("list", "plan", "wait", "convert", "commit", "release")
 """What a turn's time goes to: Pulsar's lists and the table's log; schemas and splits; waiting for

@@ -8,8 +8,6 @@
 Nothing here writes: ``parquet``, ``commit`` and ``iceberg`` do. Imports ``model`` and ``reader``.
 """
 
-from __future__ import annotations
-
 from offloader.output.addition import Addition, Advance
 from offloader.output.files import LEAST_MAX_AGE_MS, LedgerRows, UnusedFile, WrittenFile
 from offloader.output.replacement import ExpiredRows, Replacement

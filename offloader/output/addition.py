@@ -1,7 +1,5 @@
 """What an append adds to a table: files, watermarks, and what is said of each ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,8 +10,6 @@ from offloader.output.files import LEAST_MAX_AGE_MS, WrittenFile
 from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA
 from reader.table import OffloadedLedger, PartitionNumbers, TopicNumbers
-
-__all__ = ["Addition", "Advance"]
 
 
 @dataclass(frozen=True, slots=True)

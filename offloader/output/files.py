@@ -1,10 +1,6 @@
 """Files of a table's directory: what tasks write into them, and what vacuum finds unused."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-
-__all__ = ["LEAST_MAX_AGE_MS", "LedgerRows", "UnusedFile", "WrittenFile"]
 
 LEAST_MAX_AGE_MS = 12 * 3_600_000
 """Half of the least ``offload.vacuum_after``: a file of that age may always be committed."""

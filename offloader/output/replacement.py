@@ -10,8 +10,6 @@ from offloader.output.files import LEAST_MAX_AGE_MS, WrittenFile
 from reader.model import BEFORE_ALL, Partition, Position
 from reader.table import PartitionNumbers, TopicNumbers, TopicTable
 
-__all__ = ["ExpiredRows", "Replacement"]
-
 
 @dataclass(frozen=True, slots=True)
 class ExpiredRows:

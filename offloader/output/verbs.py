@@ -22,8 +22,6 @@ Iceberg commit that came first would be a second index (decision 33). So a follo
 adds or replaces: it is told which topic, and reads what to show from the Delta log.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 
@@ -35,8 +33,6 @@ from offloader.output.files import UnusedFile, WrittenFile
 from offloader.output.replacement import Replacement
 from reader.model import Topic
 from reader.table import TopicTable
-
-__all__ = ["LakeCommitter", "LakeFollower", "LakeWriter"]
 
 
 class LakeWriter(ABC):

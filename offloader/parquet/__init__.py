@@ -9,15 +9,8 @@ Nothing here knows of ledgers' bytes or commits. Imports ``output`` and
 ``reader``.
 """
 
-from __future__ import annotations
-
 from offloader.parquet.file_names import is_data_file
 from offloader.parquet.statistics import PLAIN_NAME, statistics_columns
 from offloader.parquet.writer import ParquetWriter
 
-__all__ = [
-    "PLAIN_NAME",
-    "ParquetWriter",
-    "is_data_file",
-    "statistics_columns",
-]
+__all__ = ["PLAIN_NAME", "ParquetWriter", "is_data_file", "statistics_columns"]

@@ -4,12 +4,8 @@ For these a dictionary is made, found to be too large and thrown away, in each r
 column of numbers that is most of what writing takes, and its size.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.compute as pc
-
-__all__ = ["different_columns"]
 
 _SAMPLE = 16 << 10
 _FEWEST = 4 << 10

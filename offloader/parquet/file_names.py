@@ -3,12 +3,8 @@
 Unique for each attempt. Vacuum deletes nothing of another name.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
-
-__all__ = ["data_file", "is_data_file"]
 
 _OURS = re.compile(r"p\d+-\d+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zstd\.parquet")
 

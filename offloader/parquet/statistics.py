@@ -9,8 +9,6 @@ Delta keeps timestamps in milliseconds: a minimum is rounded down and a maximum 
 range always covers the file's microseconds.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable
@@ -22,8 +20,6 @@ import pyarrow.compute as pc
 
 from reader.model.columns import STATISTICS
 from reader.model.row_kinds import KIND_COLUMN
-
-__all__ = ["PLAIN_NAME", "FileStatistics", "statistics_columns", "value_range"]
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """A column's name that stands in a table property without quotes."""

@@ -7,8 +7,6 @@ and doubles, nested ones too, get no statistics in the footer: Parquet readers w
 by them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -28,8 +26,6 @@ from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model import Topic
 from reader.model.row_kinds import KIND_COLUMN, RowKind
 from reader.storage import Storage
-
-__all__ = ["ParquetWriter", "leaf_columns", "write_file"]
 
 ROW_GROUP_BYTES = 64 << 20
 ROW_GROUP_ROWS = 128 << 10

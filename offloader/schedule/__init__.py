@@ -13,8 +13,6 @@ What a turn does is not here: the scheduler is given a ``TurnEngine``. Imports `
 ``config`` and ``reader``.
 """
 
-from __future__ import annotations
-
 from offloader.schedule.discovery import Lookup, by_failure, find_topics, parse_names
 from offloader.schedule.newest_backlog import backlog_after, topic_backlog
 from offloader.schedule.queue import TopicQueue

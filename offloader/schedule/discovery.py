@@ -1,7 +1,5 @@
 """Which topics the offloader serves: names and patterns, looked up in Pulsar's lists."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,8 +8,6 @@ from offloader.model import is_pattern, matches
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar import TopicRequests
-
-__all__ = ["Lookup", "by_failure", "find_topics", "parse_names"]
 
 _MOST_WAIT_SECONDS = 5.0
 """How long a round waits in all for servers that do not tell a named topic's partitions."""

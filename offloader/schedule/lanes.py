@@ -11,16 +11,12 @@
    keep failing occupy few threads and connections.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from offloader.model import Workers
-
-__all__ = ["LANES", "Lane", "TurnKind", "new_lanes"]
 
 _FOR_THE_LONGEST = 4
 
@@ -61,11 +57,7 @@ class Lane(Generic[T]):
         self.slots = self.fewest
 
     def order(
-        self,
-        ready: Iterable[T],
-        *,
-        rank: Callable[[T], object],
-        ready_since: Callable[[T], float],
+        self, ready: Iterable[T], *, rank: Callable[[T], object], ready_since: Callable[[T], float]
     ) -> None:
         """Replace the topics that wait for a slot. A greater ``rank`` starts first."""
         waiting = list(ready)

@@ -5,8 +5,6 @@ watermarks. A backlog is the one less the other; so newer watermarks, of this pr
 need no new lists, and newer lists no other watermarks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -14,8 +12,6 @@ from offloader.model import Backlog, TopicBacklog
 from offloader.schedule.policy import filled, sealed
 from reader.model import Partition
 from reader.pulsar import PartitionLedgers
-
-__all__ = ["backlog_after", "newest_backlog", "topic_backlog"]
 
 
 def topic_backlog(

@@ -18,16 +18,12 @@ compared with each other only, so a clock that is set meanwhile changes no pause
 brokers' clock, of which the observation knows how far it is ahead.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 
 from offloader.config import OffloadConfig
 from offloader.model import Observation, TopicBacklog
 from reader.model import Topic
-
-__all__ = ["OBSERVE_EVERY", "UNKNOWN_EVERY", "next_turn", "share"]
 
 OBSERVE_EVERY = 3600.0
 """A topic is observed so often at least, and once in its ``max_age``."""

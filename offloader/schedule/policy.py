@@ -9,24 +9,12 @@ the last of them, says what is in the table. The prefix ends before
 Ledgers without entries, and those that Pulsar has deleted, are passed over with the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from offloader.config import OffloadConfig
 from offloader.model import COMMIT_BYTES, Due, Trigger
 from reader.model import Partition, Position
 from reader.pulsar import LedgerInfo, PartitionLedgers
-
-__all__ = [
-    "due",
-    "filled",
-    "opened_at",
-    "overdue",
-    "sealed",
-    "within",
-    "within_few",
-]
 
 
 def sealed(partition: PartitionLedgers, watermark: int) -> tuple[LedgerInfo, ...]:

@@ -9,8 +9,6 @@ to their limit (``next_turn.share``). ``lanes`` says who starts. All times are s
 monotonic clock.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import random
@@ -24,9 +22,6 @@ from offloader.schedule.newest_backlog import newest_backlog
 from offloader.schedule.next_turn import next_turn, share
 from reader.model import Partition, Topic
 from reader.pulsar import LoadedTopic
-
-__all__ = ["QueuedTopic", "TopicQueue"]
-
 
 _BROUGHT_FORWARD = 2
 """A success frees a slot of the lane for retries, and adds one."""

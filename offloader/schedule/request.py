@@ -1,7 +1,5 @@
 """A request to the scheduler to offload one topic now, with progress and a result."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -9,8 +7,6 @@ from dataclasses import dataclass
 
 from offloader.model import Committed, listener
 from reader.model import Topic
-
-__all__ = ["Request", "RequestProgress", "RequestResult"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ One loop, in the caller's thread (``run``):
 5. All pauses are counted by a monotonic clock. The host's clock is for people alone.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -39,8 +37,6 @@ from offloader.schedule.lanes import LANES, Lane, TurnKind, new_lanes
 from offloader.schedule.queue import QueuedTopic, TopicQueue
 from offloader.schedule.request import Request
 from reader.model import Partition, Topic
-
-__all__ = ["Rounds", "Scheduler", "TurnEngine"]
 
 _TURNS = sum(most for _, most in LANES.values())
 
@@ -305,11 +301,7 @@ class Scheduler:
         return self._engine.turn(queued.topic, now=now, workers=kind.workers, progress=progress)
 
     def _take_back(
-        self,
-        queued: QueuedTopic,
-        kind: TurnKind,
-        requests: list[Request],
-        result: Turn | Exception,
+        self, queued: QueuedTopic, kind: TurnKind, requests: list[Request], result: Turn | Exception
     ) -> None:
         now = self._monotonic()
         self._lanes[kind].end(succeeded=isinstance(result, Turn))

@@ -20,17 +20,8 @@ Imports ``schedule``, ``turn``, ``convert``, ``maintenance``, ``iceberg``, ``com
 it.
 """
 
-from __future__ import annotations
-
 from offloader.service.iceberg_lags import read_lags
 from offloader.service.last_errors import LastError, LastErrors
 from offloader.service.status import PartitionStatus, TopicStatus, topic_status
 
-__all__ = [
-    "LastError",
-    "LastErrors",
-    "PartitionStatus",
-    "TopicStatus",
-    "read_lags",
-    "topic_status",
-]
+__all__ = ["LastError", "LastErrors", "PartitionStatus", "TopicStatus", "read_lags", "topic_status"]

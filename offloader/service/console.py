@@ -4,8 +4,6 @@ Who reads it may go away (a closed pipe, a terminal that hangs up), or not read:
 written, or nothing, and nothing else changes.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable
@@ -20,8 +18,6 @@ from offloader.model import Committed, Release, size_text
 from offloader.service.unbreakable import Unbreakable
 from reader.model import Topic
 from reader.printable import printable
-
-__all__ = ["Console"]
 
 
 class Console:

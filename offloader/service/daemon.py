@@ -51,8 +51,6 @@ from reader.table import LoggedCommit
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["ONCE_WAITS", "Daemon", "spark_context"]
-
 ONCE_WAITS = 30.0
 """Seconds that ``--once`` waits for a commit's grace; longer ones are left to the next run."""
 

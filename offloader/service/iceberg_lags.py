@@ -1,7 +1,5 @@
 """How far the Iceberg tables of many topics are behind: asked side by side, in bounded time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -12,8 +10,6 @@ from offloader.model import IcebergLag
 from reader.background import in_thread
 from reader.errors import UnavailableError
 from reader.model import Topic
-
-__all__ = ["LagReader", "read_lags"]
 
 _ASKERS = 8
 _SECONDS = 30.0

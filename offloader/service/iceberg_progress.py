@@ -1,10 +1,6 @@
 """How far one topic's Iceberg table is, by what this process knows of both: pure."""
 
-from __future__ import annotations
-
 from offloader.model import IcebergLag
-
-__all__ = ["IcebergProgress"]
 
 
 class IcebergProgress:

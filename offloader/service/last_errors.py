@@ -6,8 +6,6 @@ each pair of Pulsar and storage, in ``$PULSAR_LAKE_STATE`` or
 where it cannot be read, ``status`` does.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -24,8 +22,6 @@ from typing import Literal
 from reader.errors import ConfigurationError
 from reader.model import Topic
 from reader.private_directory import check_private, make_private, warn_once
-
-__all__ = ["LastError", "LastErrors", "Work", "key_of"]
 
 Work = Literal["turn", "maintenance", "Iceberg"]
 
@@ -91,8 +87,7 @@ class LastErrors:
             ) from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigurationError(
-                f"the offloader's last errors in {self._path} are not whole",
-                hint="remove the file",
+                f"the offloader's last errors in {self._path} are not whole", hint="remove the file"
             ) from error
 
     def failed(self, topic: Topic, error: str, next_try: float, *, work: Work = "turn") -> None:

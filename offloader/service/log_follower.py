@@ -11,8 +11,6 @@ it has rested for as long as it took: 3,000 such topics at 10 ms a request are a
 that does not answer is left for the next time: turns say so.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,8 +22,6 @@ from reader.model import Topic
 from reader.storage import Storage
 from reader.table import LoggedCommit, PartitionNumbers
 from reader.table.log import read_commit
-
-__all__ = ["FOLLOW_EVERY", "LogFollower"]
 
 FOLLOW_EVERY = 10.0
 """Seconds between two looks at a table's log, at most, unless there are very many tables."""

@@ -4,14 +4,10 @@
 error classes, stages, outcomes. Gauges are computed at each scrape (``web/gauges.py``).
 """
 
-from __future__ import annotations
-
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from offloader.model import PHASES, Committed, IcebergResult, MaintenanceResult
 from reader.errors import PulsarLakeError
-
-__all__ = ["OUTCOMES", "Metrics"]
 
 OUTCOMES = ("accepted", "refused")
 """Outcomes of a request to offload a topic."""

@@ -3,8 +3,6 @@
 The daemon feeds it. It sends no requests and decides nothing. Times are seconds since the epoch.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque
@@ -16,17 +14,6 @@ from offloader.service.iceberg_progress import IcebergProgress
 from offloader.service.metrics import Metrics, error_kind
 from reader.model import Partition, Topic
 from reader.table import LoggedCommit
-
-__all__ = [
-    "WINDOW",
-    "Monitor",
-    "NoticedCommit",
-    "Rate",
-    "RecentCommit",
-    "RecentError",
-    "Round",
-    "TopicActivity",
-]
 
 WINDOW = 3600.0
 """Seconds over which throughput is averaged: a slow topic has one commit in each ``max_age``."""

@@ -2,8 +2,6 @@
 second ends at once.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -12,8 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Self
-
-__all__ = ["Stop"]
 
 _CANCEL_SECONDS = 2.0
 EXIT_INTERRUPTED = 130

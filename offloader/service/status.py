@@ -29,15 +29,6 @@ from reader.pulsar import PartitionLedgers
 from reader.storage import Storage
 from reader.table import LoggedCommit, TopicTable
 
-__all__ = [
-    "LastCommit",
-    "PartitionStatus",
-    "StatusAdmin",
-    "StatusClients",
-    "TopicStatus",
-    "topic_status",
-]
-
 
 class StatusAdmin(PlanningAdmin, PolicyReader, KindReader, Protocol):
     """What a status asks of Pulsar (``AdminClient``)."""

@@ -5,8 +5,6 @@ within it, and sooner when commits have added enough files. A failing one is ret
 pauses and does not affect the others.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable, Iterable
@@ -15,8 +13,6 @@ from typing import Generic, Protocol, TypeVar
 
 from offloader.model import HOST_CLOCKS, Clocks, StoppedError, back_off, listener
 from reader.model import Topic
-
-__all__ = ["TopicWorker", "WorkPace", "WorkResult"]
 
 _WAKE_SECONDS = 0.5
 

@@ -1,7 +1,5 @@
 """A text stream whose writers neither fail nor wait, whoever reads it or does not."""
 
-from __future__ import annotations
-
 import io
 import os
 import select
@@ -9,8 +7,6 @@ import threading
 from collections import deque
 from contextlib import suppress
 from typing import Any, TextIO
-
-__all__ = ["Unbreakable"]
 
 _MOST = 10_000
 """Texts that wait to be written, before more are dropped."""

@@ -8,8 +8,6 @@
 When a hold is released decides ``turn``. Imports ``model``, ``config`` and ``reader``.
 """
 
-from __future__ import annotations
-
 from offloader.subscription.gap_tracker import GapTracker, filled_above
 from offloader.subscription.retention_checks import PolicyReader, RetentionChecks, unsafe_settings
 from offloader.subscription.topic_kinds import KindReader, TopicKinds, is_ended, shadow_note

@@ -5,16 +5,12 @@ This process knows more: every ledger with entries that it saw listed since it s
 loss that it saw by a broker's counters, which an unload sets back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from reader.model import Partition
 from reader.plan import DataLoss, loss_at, new_losses
 from reader.pulsar import PartitionLedgers
 from reader.table import TopicTable
-
-__all__ = ["GapTracker", "filled_above"]
 
 
 def filled_above(listing: PartitionLedgers, watermark: int) -> list[int]:

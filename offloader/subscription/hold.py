@@ -13,8 +13,6 @@ Moved backwards only where something else has moved it ahead of what is in the l
 by hand): what Pulsar still has is held again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -36,21 +34,6 @@ from reader.pulsar import (
 from reader.storage import Storage
 from reader.table import PartitionNumbers, TopicTable
 from reader.table.log import read_commit
-
-__all__ = [
-    "TableProgress",
-    "claim",
-    "missing",
-    "moves",
-    "next_needed",
-    "release",
-    "require_own",
-    "require_unclaimed",
-    "settled",
-    "strayed",
-    "take",
-    "verify",
-]
 
 _PARALLEL_REQUESTS = 8
 _CLAIMS = 10  # how often a hold is noted down that other clients are changing

@@ -9,8 +9,6 @@
 Retention is none of them: it only concerns what no subscription needs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -18,8 +16,6 @@ from typing import Any, Protocol
 from offloader.config import OffloadConfig
 from reader.errors import ConfigurationError
 from reader.model import Topic
-
-__all__ = ["PolicyReader", "RetentionChecks", "unsafe_settings"]
 
 _EVICTION = "consumer_backlog_eviction"
 

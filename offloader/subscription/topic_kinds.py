@@ -6,8 +6,6 @@
   offloaded; what follows is in segments, which are not read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
@@ -15,8 +13,6 @@ from reader.errors import ConfigurationError
 from reader.model import Partition, Topic
 from reader.plan import migrated_note
 from reader.pulsar import PartitionLedgers
-
-__all__ = ["KindReader", "TopicKinds", "is_ended", "shadow_note"]
 
 _CHECK_SECONDS = 3600.0
 

@@ -15,5 +15,3 @@ How a ledger is converted, a commit is made and a cursor is moved is in ``conver
 ``schedule.policy``, ``output``, ``parquet``, ``model``, ``config`` and ``reader``; never the
 scheduler, the service or the command line.
 """
-
-__all__: list[str] = []

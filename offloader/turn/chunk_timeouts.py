@@ -15,8 +15,6 @@ is given up: the commits up to the last of them say what they complete, and only
 has to be looked through, instead of all that waits, once a commit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -26,8 +24,6 @@ from reader.clients import Clients
 from reader.decode import ChunkSequence
 from reader.model import BEFORE_ALL, Partition, Position
 from reader.pulsar import PartitionLedgers
-
-__all__ = ["ChunkTimeouts"]
 
 # What one turn gives up, which it does in this process.
 MOST_MESSAGES = 16_384

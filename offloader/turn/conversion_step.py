@@ -45,8 +45,6 @@ from reader.table import TopicTable
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["ConversionStep", "Converted"]
-
 
 class Converted(NamedTuple):
     """``addition``: what to commit; None where that is nothing. ``slow``: see ``Turn``."""
@@ -161,11 +159,7 @@ class ConversionStep:
             self._say(_begin(spec.topic, dues))
 
         conversion = Conversion(
-            spec=spec,
-            packs=packs,
-            workers=options.workers,
-            begun=begun,
-            progress=options.progress,
+            spec=spec, packs=packs, workers=options.workers, begun=begun, progress=options.progress
         )
         converted = self._jobs.convert(conversion)
         timer.took("convert", timer.now() - times[-1])

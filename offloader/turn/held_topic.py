@@ -1,7 +1,5 @@
 """What a turn works on, and what was asked of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,8 +8,6 @@ from reader.model import Partition, Position, Topic
 from reader.plan import DataLoss
 from reader.pulsar import PartitionLedgers
 from reader.table import TopicTable
-
-__all__ = ["HeldTopic", "TurnOptions"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,6 @@ What each step does to one partition is in ``offloader.subscription.hold``; here
 process remembers of it between turns, and what operators are told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from offloader.config import OffloadConfig
@@ -20,8 +18,6 @@ from reader.plan import DataLoss, HistoryChecks, compaction_start, given_up, lis
 from reader.pulsar import AdminClient, PartitionLedgers
 from reader.storage import Storage
 from reader.table import FollowedTables, TopicTable
-
-__all__ = ["Holding"]
 
 
 class Holding:

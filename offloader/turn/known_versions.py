@@ -1,10 +1,6 @@
 """For how long this process has known the versions of a topic's table, by a monotonic clock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-
-__all__ = ["KnownVersions"]
 
 
 class KnownVersions:

@@ -3,8 +3,6 @@
 They follow from the log, so what is forgotten is read again from the ledgers.
 """
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 
@@ -12,8 +10,6 @@ from offloader.convert import ChunkSequences, lookback_of
 from offloader.model import Due
 from reader.model import Partition, Position
 from reader.pulsar import PartitionLedgers
-
-__all__ = ["MOST_LEFT_CHUNKS", "LeftIncomplete", "LeftMemory"]
 
 MOST_LEFT_CHUNKS = 131_072
 """The maximum number of chunks that are remembered between turns, of all topics: some 40 MB."""

@@ -1,7 +1,5 @@
 """A turn's observation: what the scheduler keeps of a topic until its next turn. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from offloader.config import OffloadConfig
@@ -10,8 +8,6 @@ from offloader.schedule.newest_backlog import topic_backlog
 from offloader.schedule.policy import opened_at
 from offloader.turn.held_topic import HeldTopic
 from reader.model import Partition
-
-__all__ = ["observation_of"]
 
 
 def observation_of(

@@ -1,12 +1,8 @@
 """How long the phases of a turn take (``offloader.model.turn.PHASES``)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-__all__ = ["PhaseTimer"]
 
 
 class PhaseTimer:

@@ -50,8 +50,6 @@ from reader.table import FollowedTables, TopicTable
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-__all__ = ["TopicOffloader"]
-
 _PLANS = 5  # how often a turn plans again after another offloader's commit
 
 

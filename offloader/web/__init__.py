@@ -17,5 +17,3 @@
 
 Imports ``service``, ``schedule``, ``model``, ``config`` and ``reader``; only ``cli`` imports it.
 """
-
-__all__: list[str] = []

@@ -1,7 +1,5 @@
 """The routes: the page, the API, health and metrics. Written down in ``docs/monitoring.md``."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time
@@ -33,8 +31,6 @@ from offloader.web.security import RefusedError, Security, check_token, failure
 from offloader.web.topic_detail import TopicDetail
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Topic
-
-__all__ = ["App", "ServedProcess"]
 
 _KEEP_SECONDS = 4.0
 _KEEP_STORAGE_SECONDS = 15.0

@@ -1,7 +1,5 @@
 """The newest commits of each topic's table, kept: a version never changes."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -13,8 +11,6 @@ from reader.model import Topic
 from reader.storage import Storage
 from reader.table import LoggedCommit
 from reader.table.log import newest_first, read_commit
-
-__all__ = ["CommitCache"]
 
 _MOST = 500
 """How many of the newest versions are read; older ledgers are shown by files' statistics."""

@@ -23,14 +23,6 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = [
-    "CancelOnDisconnect",
-    "LimitedServer",
-    "Rarely",
-    "connection_protocol",
-    "most_connections",
-]
-
 # asyncio accepts up to so many in one go, before the first of them is made a connection.
 ACCEPTED_AT_ONCE = 16
 _QUEUED = 128

@@ -1,7 +1,5 @@
 """Gauges computed when Prometheus scrapes: lags and states, from memory."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +11,6 @@ from prometheus_client.registry import Collector
 
 from offloader.schedule import Scheduler
 from offloader.web.overview import Overview, totals
-
-__all__ = ["STATES", "Gauges"]
 
 STATES = ("running", "failing", "new", "due", "fine")
 

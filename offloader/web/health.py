@@ -1,10 +1,6 @@
 """Whether the process is alive, and whether it is ready to offload. Pure."""
 
-from __future__ import annotations
-
 from offloader.service.monitor import Round
-
-__all__ = ["LOOP_SECONDS", "not_alive", "not_ready"]
 
 LOOP_SECONDS = 300.0
 """The scheduler's loop runs twice a second, and reports progress between the lists of a round: no

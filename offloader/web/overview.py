@@ -1,7 +1,5 @@
 """All topics as plain values, out of memory: nothing is asked of Pulsar or the storage."""
 
-from __future__ import annotations
-
 import json
 import math
 import threading
@@ -16,8 +14,6 @@ from offloader.schedule import Scheduler
 from offloader.service import PartitionStatus
 from offloader.service.monitor import WINDOW, Monitor, RecentCommit, RecentError, TopicActivity
 from reader.model import Topic
-
-__all__ = ["Overview", "commit_row", "error_row", "topic_row", "totals"]
 
 _KEPT_SECONDS = 1.0
 

@@ -3,8 +3,6 @@
 They run in daemon threads, so that a server that hangs does not delay the exit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Hashable
@@ -13,8 +11,6 @@ from typing import Any, TypeVar
 
 from reader.background import in_thread
 from reader.errors import UnavailableError
-
-__all__ = ["QueryCache"]
 
 T = TypeVar("T")
 

@@ -1,7 +1,5 @@
 """Requests to offload a topic now that came over HTTP, by id."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections import OrderedDict
@@ -12,8 +10,6 @@ from typing import Any
 from offloader.schedule import Request
 from reader.errors import PulsarLakeError, plain_text
 from reader.model import Topic
-
-__all__ = ["OffloadRequest", "OffloadRequests"]
 
 _MOST = 1000
 

@@ -6,8 +6,6 @@ in the Host header has to be ``localhost`` or one of ``http.hosts``, whatever ad
 listens on. Addresses are accepted: no name service is asked for them.
 """
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import re
@@ -18,8 +16,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from offloader.config import HttpConfig
-
-__all__ = ["RefusedError", "Security", "check_token", "failure"]
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -57,9 +53,7 @@ def check_token(config: HttpConfig, authorization: str | None) -> None:
     expected = config.secret()
     if not expected:
         raise RefusedError(
-            403,
-            "requests that make changes are disabled",
-            "set http.token or http.token_file",
+            403, "requests that make changes are disabled", "set http.token or http.token_file"
         )
     kind, _, given = (authorization or "").partition(" ")
     if kind.lower() != "bearer" or not given.strip():

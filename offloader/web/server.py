@@ -4,8 +4,6 @@ It reads what the offloader has in memory, Pulsar's admin and the storage. The o
 changes is by a POST that has the token: it asks the scheduler to offload a topic now.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import socket
@@ -37,8 +35,6 @@ from reader.clients import Clients
 from reader.closing import Closing
 from reader.errors import ConfigurationError, UnavailableError, plain_text
 from reader.storage import Storage
-
-__all__ = ["ServedDaemon", "StatusServer", "bind"]
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 5.0

@@ -8,8 +8,6 @@ ended. Producers' clocks may be anything: a time outside what the ledger's neigh
 corrected for the drawing only.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,8 +15,6 @@ from typing import Any
 
 from reader.model import Segment, SegmentState, Tier
 from reader.plan import OlderLedgers
-
-__all__ = ["Block", "file_block", "merged", "placed", "segment_block"]
 
 
 @dataclass(frozen=True, slots=True)

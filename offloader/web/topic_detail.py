@@ -1,7 +1,5 @@
 """One topic in detail, from Pulsar's admin and the table. Runs in threads of ``query_cache``."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
@@ -22,8 +20,6 @@ from reader.plan import (
     take_snapshot,
 )
 from reader.table import LoggedCommit, OffloadedLedger, TopicTable
-
-__all__ = ["TopicDetail"]
 
 _MOST_BLOCKS = 10_000
 _MOST_COMMITS = 100

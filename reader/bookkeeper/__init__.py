@@ -15,8 +15,6 @@ Nothing here ever fences or recovers a ledger. Imports only ``reader.model``, ``
 ``reader.wire``, ``reader.errors``, ``reader.closing`` and ``reader.tls``.
 """
 
-from __future__ import annotations
-
 from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.client import BookKeeperClient
 from reader.bookkeeper.prewarm import prewarm

@@ -1,15 +1,11 @@
 """BookieConnections: the open connections of one client, one for each bookie and kind of read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.connection import EntryConnection, RangeConnection, parse_address
 from reader.bookkeeper.reads.read_messages import ReadKind
 from reader.closing import Closing
-
-__all__ = ["BookieConnections"]
 
 
 class BookieConnections(Closing):

@@ -3,8 +3,6 @@
 ``reads.LedgerReads`` decides what is asked of which bookie. The client sends, waits and receives.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import select
@@ -26,8 +24,6 @@ from reader.bookkeeper.reads.read_messages import (
 from reader.closing import Closing
 from reader.errors import ConfigurationError, CorruptError, PulsarLakeError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata
-
-__all__ = ["BookKeeperClient"]
 
 
 class BookKeeperClient(Closing):

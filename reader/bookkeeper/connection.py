@@ -3,8 +3,6 @@
 A bookie takes the protocol of a connection from its first frame, so each protocol has its own.
 """
 
-from __future__ import annotations
-
 import selectors
 import socket
 import ssl
@@ -16,17 +14,9 @@ import numpy as np
 from reader.bookkeeper.bookie_session import BookieAccess, open_session
 from reader.bookkeeper.reads.read_messages import EntryAnswers, RangeAnswer
 from reader.bookkeeper.v2 import HEADER_BYTES, decode_batch_header, encode_batch_read
-from reader.bookkeeper.v3 import (
-    MAX_FRAME,
-    answer_table,
-    encode_reads,
-    first_size,
-    split_answers,
-)
+from reader.bookkeeper.v3 import MAX_FRAME, answer_table, encode_reads, first_size, split_answers
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.kernels.memory import empty_bytes
-
-__all__ = ["EntryConnection", "RangeConnection", "parse_address", "timed_out"]
 
 _RECEIVE_BYTES = 1 << 20
 _STAGE_BYTES = 1 << 16

@@ -5,8 +5,6 @@ is taken over header and data. CRC32C: 4 bytes. CRC32: 8. MAC: 20, HMAC-SHA1 key
 SHA1("mac" + password). DUMMY: none. Source: BookKeeper's DigestManager and its subclasses.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import zlib
@@ -19,8 +17,6 @@ from reader.errors import UnsupportedError
 from reader.kernels.compiling import kernel
 from reader.kernels.crc32c import crc32c
 from reader.kernels.unaligned import u32
-
-__all__ = ["HEADER", "code_length", "verify"]
 
 HEADER = 32
 _LENGTHS = {"CRC32C": 4, "CRC32": 8, "MAC": 20, "HMAC": 20, "DUMMY": 0}

@@ -1,7 +1,5 @@
 """Compiles every kernel of this room, or loads it from disk, before the first query needs it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reader.bookkeeper.digest import verify
@@ -12,8 +10,6 @@ from reader.bookkeeper.v2 import split_entries
 from reader.bookkeeper.v3 import answer_table, encode_reads, split_answers
 from reader.kernels.memory import empty_bytes
 from reader.model import LedgerMetadata
-
-__all__ = ["prewarm"]
 
 # request 0, status 0, the body "x"
 _ANSWER = bytes.fromhex("00000012 0a06080310011800 1000 a20605 0800 220178")

@@ -3,8 +3,6 @@
 For diagnosis, where each bookie is to be named with what is wrong with it; reading has the pool.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +12,6 @@ from reader.bookkeeper.connection import parse_address
 from reader.bookkeeper.v3 import ENOENTRY, ENOLEDGER, EOK, EUA, READ_ENTRY, framed
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.wire import Fields, encoded
-
-__all__ = ["BookieAnswer", "bookie_address", "probe_bookie"]
 
 _MOST_BYTES = 64 << 20
 

@@ -12,8 +12,6 @@ not hold. The upper half of 0x0207 is the version, the lower the operation; the 
 fencing flag would stop the topic's writer.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -24,17 +22,6 @@ import numpy.typing as npt
 from reader.errors import CorruptError
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
-
-__all__ = [
-    "EBADREQ",
-    "EBADVERSION",
-    "HEADER_BYTES",
-    "MOST_BYTES",
-    "BatchReadHeader",
-    "decode_batch_header",
-    "encode_batch_read",
-    "split_entries",
-]
 
 EBADREQ, EBADVERSION = 100, 103
 # The default limit of a bookie (maxBatchReadSize).

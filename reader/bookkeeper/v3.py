@@ -10,8 +10,6 @@ A frame is ``u32 size`` and that many bytes of protobuf (BookkeeperProtocol.prot
 No flag is ever set: a read with the fencing flag would stop the topic's writer.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -22,22 +20,6 @@ from reader.kernels.compiling import inlined, kernel
 from reader.kernels.protobuf_wire import field
 from reader.kernels.unaligned import u32
 from reader.wire import encoded
-
-__all__ = [
-    "BODY",
-    "ENOENTRY",
-    "ENOLEDGER",
-    "EOK",
-    "EUA",
-    "LENGTH",
-    "MAX_FRAME",
-    "REQUEST",
-    "STATUS",
-    "answer_table",
-    "encode_reads",
-    "first_size",
-    "split_answers",
-]
 
 EOK, ENOLEDGER, ENOENTRY, EUA = 0, 402, 403, 502
 READ_ENTRY = 1

@@ -15,8 +15,6 @@ Values only: nothing is opened here, and no package but the one that reads a sec
 (``spark_ext.session.settings``, ``offloader.config``). Imports ``reader.errors``.
 """
 
-from __future__ import annotations
-
 from reader.config.encryption import EncryptionConfig
 from reader.config.loading import Settings
 from reader.config.pulsar import BookKeeperConfig, OAuth2Config, PulsarConfig

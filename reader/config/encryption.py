@@ -1,14 +1,10 @@
 """``[encryption]``: where the private keys for encrypted messages are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import Field
 
 from reader.config.section import Section
-
-__all__ = ["EncryptionConfig"]
 
 
 class EncryptionConfig(Section):

@@ -17,16 +17,9 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, SettingsError
 
 from reader.errors import ConfigurationError
-
-__all__ = ["SECTIONS", "Settings"]
 
 SECTIONS = (
     "pulsar",

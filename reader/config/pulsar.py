@@ -1,7 +1,5 @@
 """``[pulsar]``: where Pulsar and its bookies are, and the identity used there."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypedDict
@@ -11,8 +9,6 @@ from pydantic_core import PydanticCustomError
 
 from reader.config.section import Duration, Section, header_text, read_secret
 from reader.config.url import Url
-
-__all__ = ["BookKeeperConfig", "OAuth2Config", "PulsarConfig"]
 
 
 class OAuth2Config(Section):

@@ -1,14 +1,10 @@
 """``[query]``: how queries read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import Field
 
 from reader.config.section import Duration, Section
-
-__all__ = ["QueryConfig"]
 
 
 class QueryConfig(Section):

@@ -1,7 +1,5 @@
 """The settings of the reader: what a query, or a write, without Spark needs."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from reader.config.encryption import EncryptionConfig
@@ -11,8 +9,6 @@ from reader.config.query import QueryConfig
 from reader.config.storage import StorageConfig
 from reader.config.tiered import TieredConfig
 from reader.config.write import WriteConfig
-
-__all__ = ["ReadConfig"]
 
 
 class ReadConfig(Settings):

@@ -1,7 +1,5 @@
 """What sections of the settings are made of: base class, durations, options, secrets in files."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -10,8 +8,6 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from reader.errors import ConfigurationError
-
-__all__ = ["Duration", "Options", "Section", "header_text", "read_secret"]
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$")
 _UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

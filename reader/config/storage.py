@@ -1,13 +1,9 @@
 """``[storage]``: where the tables are."""
 
-from __future__ import annotations
-
 from pydantic import Field, field_validator
 
 from reader.config.section import Options, Section
 from reader.config.url import StorageUrl, refuse_user
-
-__all__ = ["StorageConfig"]
 
 
 class StorageConfig(Section):

@@ -1,7 +1,5 @@
 """``[[tiered]]``: where Pulsar's own tiered storage puts the ledgers that it offloads."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
@@ -11,8 +9,6 @@ from pydantic_core import PydanticCustomError
 from reader.config.section import Options, Section
 from reader.config.storage import StorageConfig
 from reader.config.url import StorageUrl, refuse_user
-
-__all__ = ["TieredConfig"]
 
 
 def _pattern(text: str) -> str:

@@ -1,15 +1,11 @@
 """URLs in the settings: errors, logs, plans and views show them, so none may have a password."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
-
-__all__ = ["StorageUrl", "Url", "refuse_user"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _HOST_AND_PORT = re.compile(r"[^@/:]+:\d{2,5}/")

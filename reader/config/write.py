@@ -1,10 +1,6 @@
 """``[write]``: what writing may do."""
 
-from __future__ import annotations
-
 from reader.config.section import Section
-
-__all__ = ["WriteConfig"]
 
 
 class WriteConfig(Section):

@@ -53,8 +53,6 @@ with null_partition_key is NULL. Schema versions are big-endian, of 1 to 8 bytes
 message i in a batch of n is the entry's index - (n - 1) + i.
 """
 
-from __future__ import annotations
-
 from reader.decode.aborted_transactions import Transactions, entries_in_transactions
 from reader.decode.chunk_sequence import (
     NO_CHUNKS,

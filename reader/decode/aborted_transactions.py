@@ -8,8 +8,6 @@ whoever may produce can write one. So a marker alone hides nothing; but a commit
 nearly every transaction has close by, saves the question, unless another one says "aborted".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
@@ -28,8 +26,6 @@ from reader.decode.tables import (
 from reader.decode.tables import IN_TRANSACTION as IN
 from reader.errors import UnsupportedError
 from reader.model import EntryBlock, TransactionId
-
-__all__ = ["Transactions", "entries_in_transactions"]
 
 _COMMIT, _ABORT = 21, 22
 

@@ -1,7 +1,5 @@
 """What rows of the tables point at as Arrow arrays: payloads, keys, properties."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass
 
@@ -45,15 +43,6 @@ from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes
 from reader.model import StoredTimes
 from reader.model.columns import METADATA
-
-__all__ = [
-    "Rows",
-    "key_array",
-    "other_metadata",
-    "payload_spans",
-    "properties",
-    "stored_times",
-]
 
 _Int64s = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]

@@ -13,17 +13,6 @@ from typing import Literal, overload
 
 from reader.decode.tables import MAX_INFLATED
 
-__all__ = [
-    "NO_CHUNKS",
-    "Chunk",
-    "ChunkMemory",
-    "ChunkSequence",
-    "Outcome",
-    "add_chunk",
-    "is_incomplete",
-    "opened_part",
-]
-
 # Of one decoder: messages that are incomplete at a time, their chunks, and the chunks of messages
 # that have ended and are still remembered. A chunk takes some 200 bytes, a message 300 more.
 MOST_OPEN = 10_000

@@ -22,8 +22,6 @@ chunk is never a message's row. If it ends with one, and others were opened, all
 row, as the opened ones would be in none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -68,8 +66,6 @@ from reader.decode.tables import (
     WHOLE,
 )
 from reader.model import EntryBlock
-
-__all__ = ["ChunkJoiner", "chunk_headers"]
 
 KEPT_BYTES = 32 << 20
 _KEPT_OVERHEAD = 300  # bytes of Python's objects for a payload

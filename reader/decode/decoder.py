@@ -1,7 +1,5 @@
 """EntryDecoder: the passes one after the other, group by group."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,8 +37,6 @@ from reader.decode.tables import (
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import EntryBlock, Partition, StoredTimes
 from reader.model.columns import METADATA_NAMES
-
-__all__ = ["HEADER_COLUMNS", "EntryDecoder", "Messages"]
 
 HEADER_COLUMNS = (
     "__partition",

@@ -1,7 +1,5 @@
 """Several small blocks as one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
@@ -9,8 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.model import EntryBlock
-
-__all__ = ["join_blocks"]
 
 
 def join_blocks(

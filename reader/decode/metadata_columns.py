@@ -1,7 +1,5 @@
 """The metadata columns of rows, all filled by one kernel; those of one value are made once."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -46,8 +44,6 @@ from reader.decode.tables import (
 )
 from reader.kernels.memory import empty_bytes
 from reader.model.columns import METADATA
-
-__all__ = ["MetadataColumns", "Repeated"]
 
 _SCHEMA = (ENTRY, E_SCHEMA, -1)
 _PLAN = {

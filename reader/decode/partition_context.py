@@ -1,15 +1,11 @@
 """What a decoder asks of a partition outside of the entries that it is given."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from reader.decode.chunk_sequence import NO_CHUNKS, ChunkSequence
 from reader.errors import UnsupportedError
 from reader.model import EntryBlock, TransactionId
-
-__all__ = ["NoContext", "PartitionContext"]
 
 
 class PartitionContext(Protocol):

@@ -1,11 +1,7 @@
 """Compiles every kernel of this room, or loads it from disk, before the first query needs it."""
 
-from __future__ import annotations
-
 from reader.decode.decoder import EntryDecoder
 from reader.model import EntryBlock, Partition, Topic
-
-__all__ = ["prewarm"]
 
 # producer_name "p", sequence_id 0, publish_time 1, a property a=b twice
 _HEAD = bytes.fromhex("0a0170 1000 1801 2206 0a0161 120162 2206 0a0161 120162")

@@ -1,7 +1,5 @@
 """Raw bytes, kind and reason of each rescued row; the rules are in the package's docstring."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +24,6 @@ from reader.decode.tables import (
 )
 from reader.model import EntryBlock
 from reader.model.row_kinds import RowKind
-
-__all__ = ["RescuedRow", "rescued_rows"]
 
 
 class RescuedRow(NamedTuple):

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from reader.decode.tables import E_KIND, E_PUBLISH, MESSAGES, NO_TIME, OUTSIDE, WHOLE
 
-__all__ = ["BlocksSeen", "Seen"]
-
 _INT64 = np.iinfo(np.int64)
 
 
@@ -54,11 +52,7 @@ class BlocksSeen:
     """
 
     def __init__(
-        self,
-        entries: npt.NDArray[np.int64],
-        starts: Sequence[int],
-        *,
-        encrypted: bool,
+        self, entries: npt.NDArray[np.int64], starts: Sequence[int], *, encrypted: bool
     ) -> None:
         self.encrypted = encrypted
         kind, times = entries[E_KIND], entries[E_PUBLISH]

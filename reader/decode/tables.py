@@ -9,14 +9,10 @@ time is in µs since the epoch, ``NO_TIME`` where there is none. A *soft* reason
 metadata value of a row that is otherwise complete.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from reader.model.columns import FIRST_MILLIS, LAST_MILLIS
 from reader.model.row_kinds import RowKind
-
-__all__ = ["KINDS", "REASONS", "SOFT_REASONS"]
 
 # entries[…]
 E_KIND: Final = 0

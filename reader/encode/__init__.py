@@ -13,8 +13,6 @@ No I/O. Imports only ``reader.model``, ``reader.errors``, ``reader.kernels``, ``
 ``reader.payload``.
 """
 
-from __future__ import annotations
-
 from reader.encode.base64_spans import base64_text
 from reader.encode.batches import BatchEncoder, EncodedEntry, EntryFormat, stored_payload
 from reader.encode.compression import Compression, lz4_block, lz4_bytes

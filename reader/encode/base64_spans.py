@@ -1,7 +1,5 @@
 """Byte strings as base64, as a key that is bytes is sent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,8 +7,6 @@ import numpy as np
 from reader.kernels.byte_spans import ByteSpans, fixed
 from reader.kernels.compiling import kernel
 from reader.kernels.memory import empty_bytes
-
-__all__ = ["base64_text"]
 
 _ALPHABET = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8

@@ -7,16 +7,12 @@ Sequence ids are known only when a batch is sent. So sequence_id is written firs
 many bytes as it may need, which ``number_messages`` fills in; payload_size follows it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import move16
-
-__all__ = ["add_messages", "number_messages"]
 
 _ID_BYTES = 10
 """Of sequence_id at most: its tag, and 63 bits in nine bytes."""

@@ -11,8 +11,6 @@ are sent (``stored_payload``). Those that are encrypted have none: their payload
 sealed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,8 +25,6 @@ from reader.errors import ConfigurationError, CorruptError
 from reader.kernels.byte_spans import ByteSpans, fixed
 from reader.kernels.memory import empty_bytes
 from reader.wire.pulsar_pb2 import KeyValue, MessageMetadata
-
-__all__ = ["BatchEncoder", "EncodedEntry", "EntryFormat", "stored_payload"]
 
 Int64s = npt.NDArray[np.int64]
 

@@ -1,7 +1,5 @@
 """Payloads compressed as Pulsar names it: ``CompressionType`` of PulsarApi.proto."""
 
-from __future__ import annotations
-
 import zlib
 from enum import IntEnum
 from functools import cache
@@ -9,8 +7,6 @@ from functools import cache
 import pyarrow as pa
 
 from reader.errors import CorruptError
-
-__all__ = ["Compression", "compress", "lz4_block", "lz4_bytes"]
 
 
 class Compression(IntEnum):

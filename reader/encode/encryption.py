@@ -5,8 +5,6 @@ bits and a nonce of its own; the data key, in the metadata, for an RSA key by OA
 an EC key by Bouncy Castle's ECIES.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os
@@ -16,16 +14,10 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_public_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
 from reader.errors import ConfigurationError
 from reader.wire.pulsar_pb2 import EncryptionKeys, MessageMetadata
-
-__all__ = ["Encryption"]
 
 _OAEP = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), label=None)
 _NONCE = 12

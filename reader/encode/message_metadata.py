@@ -6,8 +6,6 @@ wire, so what is finer is cut off. All other metadata columns are the broker's a
 say: they are ignored, so that what was read can be written as it is. Case is ignored in names.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +19,6 @@ from reader.errors import ConfigurationError
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.utf8 import valid_utf8_spans
 from reader.model.columns import metadata_index, metadata_name
-
-__all__ = ["NOT_DELAYED", "WRITABLE", "MessageColumns", "check_message_columns", "message_columns"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -195,8 +191,7 @@ def _refuse(bad: Bools, column: str, why: str) -> None:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise ConfigurationError(
-            f"column {column} of a row {why}",
-            context={"row": row, "column": column},
+            f"column {column} of a row {why}", context={"row": row, "column": column}
         )
 
 

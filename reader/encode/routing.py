@@ -6,8 +6,6 @@ the key is bytes. Java's hash is one of UTF-16 units; the C++ client takes bytes
 the same for ASCII, and has ``BoostHash`` by default, as Python's always has.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Any
 
@@ -16,8 +14,6 @@ import numpy.typing as npt
 
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.compiling import inlined, kernel
-
-__all__ = ["Hashing", "key_partitions"]
 
 _WORD = np.uint64(0xFFFFFFFF)  # numba's sums and products of 32 bits have 64
 

@@ -13,5 +13,3 @@
 Kernels of a format that one room reads live there (``reader.decode``, ``reader.payload``,
 ``reader.bookkeeper``). Imports nothing else of the project.
 """
-
-__all__: list[str] = []

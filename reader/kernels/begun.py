@@ -4,12 +4,8 @@ What is put there later is not what it runs. ``reader/__init__.py`` imports this
 anything else.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
-
-__all__ = ["BEGUN_NS", "FOLDER", "FOLDER_ID", "folder_id"]
 
 BEGUN_NS = time.time_ns()
 """In ns since the epoch."""

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["ByteSpans", "fixed"]
-
 
 def fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same array as one that cannot be written."""

@@ -13,8 +13,6 @@ or beside the sources: the first of these that has the directory already, or els
 this user and root alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -38,17 +36,6 @@ import numpy as np
 
 from reader.kernels.begun import BEGUN_NS, FOLDER, FOLDER_ID, folder_id
 from reader.private_directory import NotPrivateError, make_private, warn_once
-
-__all__ = [
-    "KernelCache",
-    "KernelLocator",
-    "cache_directory",
-    "have_changed",
-    "kernel_cache",
-    "kernel_sources",
-    "module_sources",
-    "source_hash",
-]
 
 _PREFIX = "pulsar-lake-kernels-"
 # Of a module's directories, those used last and those used within so many seconds are kept. A

@@ -5,8 +5,6 @@ without them kernels run and compile about a third faster. ``cache`` decides whe
 are kept; where no directory can be written, every process compiles for itself.
 """
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Callable
@@ -15,8 +13,6 @@ from typing import Any
 import numba
 
 from reader.kernels.cache import KernelLocator, kernel_cache
-
-__all__ = ["inlined", "kernel"]
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _LOCATOR = f"{KernelLocator.__module__}.{KernelLocator.__qualname__}"

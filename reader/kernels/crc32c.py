@@ -6,8 +6,6 @@ The parameters are those of RFC 3720, appendix B.4: reflected polynomial 0x82F63
 all ones out; ``crc32c(b"123456789")`` is 0xE3069283.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable
 from typing import Any
@@ -21,8 +19,6 @@ from numba.core.extending import intrinsic
 
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import load64
-
-__all__ = ["HARDWARE", "crc32c", "crc32c_portable"]
 
 
 def _hardware() -> bool:

@@ -4,13 +4,9 @@ It keeps freed memory for the next batch, of whichever thread. The C library's r
 to the system at once, and page faults on new ones cost more than filling them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-
-__all__ = ["empty_bytes", "empty_int64s"]
 
 
 def empty_bytes(count: int) -> npt.NDArray[np.uint8]:

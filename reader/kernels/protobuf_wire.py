@@ -6,15 +6,11 @@ Source: protobuf.dev, "Encoding". Rules of every function here:
 3. every loop ends: a varint has ten bytes at most, all others advance.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from reader.kernels.compiling import inlined
-
-__all__ = ["field", "varint"]
 
 
 @inlined

@@ -3,8 +3,6 @@
 All take contiguous arrays of uint8. None checks a range: the caller has to.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -13,20 +11,6 @@ from numba import types
 from numba.core.extending import intrinsic
 
 from reader.kernels.compiling import inlined
-
-__all__ = [
-    "HIGH_BITS",
-    "first_bit",
-    "leading_zeros",
-    "load8",
-    "load16",
-    "load64",
-    "move8",
-    "move16",
-    "same16",
-    "special32",
-    "u32",
-]
 
 HIGH_BITS = np.uint64(0x8080808080808080)
 """Of each byte of a word: none is set where all of them are ASCII."""

@@ -1,15 +1,11 @@
 """Whether bytes are text: ASCII, or UTF-8."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import HIGH_BITS, load64
-
-__all__ = ["is_ascii", "valid_utf8", "valid_utf8_spans"]
 
 
 @inlined

@@ -18,8 +18,6 @@ ledger of one partition. Names are those of Pulsar and BookKeeper. No I/O and no
 Imports only ``reader.errors``.
 """
 
-from __future__ import annotations
-
 from reader.model.entry_blocks import EntryBlock
 from reader.model.ledgers import (
     LedgerIdentity,

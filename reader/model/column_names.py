@@ -4,11 +4,7 @@ Spark compares names by ``String.equalsIgnoreCase`` in its resolver, and by ``St
 where it looks for duplicates and reads Parquet. delta-rs lowers names as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-
-__all__ = ["ColumnNames", "free_name", "name_key", "same_name"]
 
 _DOT_ABOVE = "\u0307"
 

@@ -3,35 +3,12 @@
 Payload columns come first, then these. All are nullable. Times are µs since the epoch, UTC.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.model.column_names import name_key
 from reader.model.positions import BEFORE_ALL, Position
 from reader.model.row_kinds import KIND_COLUMN, RowKind
-
-__all__ = [
-    "BROKER_NULLS",
-    "ENCRYPTION_CONTEXT",
-    "FIRST_CHUNK",
-    "FIRST_DAY",
-    "FIRST_MICROS",
-    "FIRST_MILLIS",
-    "LAST_DAY",
-    "LAST_MICROS",
-    "LAST_MILLIS",
-    "METADATA",
-    "METADATA_NAMES",
-    "OTHER_METADATA",
-    "STATISTICS",
-    "TIMESTAMP",
-    "last_given_up",
-    "metadata_index",
-    "metadata_name",
-    "rows_between",
-]
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 

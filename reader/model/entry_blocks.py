@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["EntryBlock"]
-
 
 @dataclass(frozen=True, slots=True)
 class EntryBlock:

@@ -1,7 +1,5 @@
 """A ledger as BookKeeper describes it, and as a segment of a partition."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -9,16 +7,6 @@ from typing import Literal
 from reader.model.positions import Position
 from reader.model.reasons import TierReason
 from reader.model.topics import Partition
-
-__all__ = [
-    "LedgerIdentity",
-    "LedgerMetadata",
-    "OffloadContext",
-    "Segment",
-    "SegmentState",
-    "Stored",
-    "Tier",
-]
 
 SegmentState = Literal["open", "sealed", "offloaded", "lost"]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BEFORE_ALL", "Position", "TransactionId"]
-
 TransactionId = tuple[int, int]
 """Its most and least significant 64 bits, both signed, as the admin REST takes them."""
 

@@ -4,13 +4,9 @@ The enumerations carry the meaning: code compares them, and a snapshot's token h
 Their texts are for people alone, and nothing else writes them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-
-__all__ = ["PruneReason", "Pruned", "Reason", "TierReason"]
 
 
 class Reason(Enum):

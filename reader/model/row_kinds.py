@@ -3,14 +3,10 @@
 Stored values (``docs/columns.md``): queries, streams and maintenance select rows by them.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-__all__ = ["KIND_COLUMN", "KIND_RANKS", "NOT_ENCRYPTED_SQL", "RowKind", "is_kind", "is_not_kind"]
 
 KIND_COLUMN = "__kind"
 

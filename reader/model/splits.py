@@ -1,15 +1,11 @@
 """A split: the entries of one segment that one task reads."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reader.model.ledgers import LedgerIdentity, SegmentState, Stored, Tier
 from reader.model.positions import Position
 from reader.model.reasons import TierReason
 from reader.model.topics import Partition
-
-__all__ = ["Split"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,11 @@
 """When messages were stored, as far as their entries say it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-
-__all__ = ["StoredTimes"]
 
 _Int64s = npt.NDArray[np.int64]
 

@@ -8,8 +8,6 @@ from urllib.parse import quote
 
 from reader.errors import ConfigurationError
 
-__all__ = ["Partition", "Topic"]
-
 _PARTITION_SUFFIX = re.compile(r"^(.*)-partition-(\d+)$")
 
 

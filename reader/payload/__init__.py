@@ -22,8 +22,6 @@ an error: its row has a *problem*, one line of text. Imports only ``reader.model
 ``reader.errors``, ``reader.kernels`` and ``reader.wire``.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from reader.payload.budget import OutputBudget

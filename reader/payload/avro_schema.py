@@ -16,24 +16,6 @@ from typing import Any
 from reader.errors import UnsupportedError
 from reader.model.column_names import name_key
 
-__all__ = [
-    "PRIMITIVES",
-    "Array",
-    "Enum",
-    "Fixed",
-    "Map",
-    "Node",
-    "Primitive",
-    "Record",
-    "Ref",
-    "Schema",
-    "Union",
-    "non_null",
-    "overlay",
-    "parse_schema",
-    "schema_json",
-]
-
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 # A type used twice is copied, so a small text can make a huge tree.
 MAX_NODES = 20_000

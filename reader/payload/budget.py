@@ -5,8 +5,6 @@ their own bytes besides. What is not counted (working memory of the decoders) is
 of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,17 +13,6 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-
-__all__ = [
-    "ROW_BYTES",
-    "UNBOUNDED",
-    "Decoded",
-    "OutputBudget",
-    "json_nesting",
-    "json_text_bytes",
-    "text_bytes",
-    "value_bytes",
-]
 
 # A row's part of what a decoder keeps by row, besides the columns.
 ROW_BYTES = 128

@@ -28,31 +28,6 @@ from reader.payload.avro_schema import (
     non_null,
 )
 
-__all__ = [
-    "BARE",
-    "KEY",
-    "LIFE",
-    "PAYLOAD",
-    "VALUE",
-    "Layout",
-    "Leaf",
-    "ListOf",
-    "MapOf",
-    "Member",
-    "Missing",
-    "Struct",
-    "accepts",
-    "arrow_type",
-    "branch_name",
-    "column_name",
-    "inner_path",
-    "label",
-    "layout_of",
-    "mapped_union",
-    "mismatch",
-    "unused_name",
-]
-
 # Delta refuses these in column names unless column mapping is on; Arrow's C interface ends a name
 # at NUL.
 _FORBIDDEN = str.maketrans(dict.fromkeys(" ,;{}()\n\t=\0", "_"))

@@ -1,7 +1,5 @@
 """Payloads of a topic to its payload columns, whatever schema each message was written with."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,8 +14,6 @@ from reader.payload.keyvalue import split
 from reader.payload.member_decoder import DecoderRows, MemberDecoder, MemberDecoders
 from reader.payload.remembered.lives import SchemaLives
 from reader.payload.remembered.versionless import AssumedVersion, without_version
-
-__all__ = ["DecodedPayload", "PayloadDecoder"]
 
 Int64s = npt.NDArray[np.int64]
 

@@ -5,8 +5,6 @@ Source: ``KeyValueSchemaInfo`` and ``KeyValue`` of Pulsar 4.2 (``org.apache.puls
 ``org.apache.pulsar.common.schema``); for the definition what ``GET …/schemas`` answers.
 """  # noqa: E501
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -17,8 +15,6 @@ import numpy.typing as npt
 from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
-
-__all__ = ["split", "two_schemas"]
 
 
 def two_schemas(info: SchemaInfo) -> tuple[SchemaInfo, SchemaInfo, bool]:

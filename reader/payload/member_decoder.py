@@ -30,8 +30,6 @@ from reader.payload.remembered.origins import layout_of_fields
 from reader.payload.remembered.union import ColumnUnion, count_columns, with_missing
 from reader.payload.remembered.versionless import BYTES_NUMBER
 
-__all__ = ["DecoderRows", "MemberDecoder", "MemberDecoders"]
-
 Int64s = npt.NDArray[np.int64]
 
 MOST_OTHER_FIELDS = 65_536
@@ -76,11 +74,7 @@ class MemberDecoders:
     """
 
     def __init__(
-        self,
-        lives: SchemaLives,
-        fields: pa.Schema,
-        wanted: Collection[str],
-        budget: OutputBudget,
+        self, lives: SchemaLives, fields: pa.Schema, wanted: Collection[str], budget: OutputBudget
     ) -> None:
         self._lives = lives
         self._fields = fields

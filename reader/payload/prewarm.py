@@ -1,7 +1,5 @@
 """Compiles the payload kernels, or loads them from disk, before the first query needs them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 
@@ -9,8 +7,6 @@ from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.payload.decoder import PayloadDecoder
 from reader.payload.registry import payload_fields
-
-__all__ = ["prewarm"]
 
 _RECORD = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "long"}]}'
 

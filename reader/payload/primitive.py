@@ -6,8 +6,6 @@ DATE, TIME and TIMESTAMP are milliseconds (int64), INSTANT is seconds (int64) an
 and nanoseconds of the day (int64 each).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +18,6 @@ from reader.errors import UnsupportedError
 from reader.kernels.byte_spans import ByteSpans
 from reader.model.columns import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS, TIMESTAMP
 from reader.payload.column_types import BINARY, BOOLEAN, DOUBLE, NUMBER, TEXT, Leaf
-
-__all__ = ["PRIMITIVES", "PrimitiveType", "decode_primitive"]
 
 Values = npt.NDArray[Any]
 DAY_NS = 86_400_000_000_000

@@ -1,15 +1,11 @@
 """Messages that are read one by one in Python: to Arrow arrays, a slice at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from reader.payload.budget import Decoded
-
-__all__ = ["read_rows"]
 
 # Python's values of one slice take about so many bytes.
 SLICE_BYTES = 32 << 20

@@ -1,7 +1,5 @@
 """The versions of a topic's schema, and the one set of columns that serves them all."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,19 +28,6 @@ from reader.payload.primitive import PRIMITIVES
 from reader.payload.protobuf.schema import ProtobufSchema, native_schema, plain_schema
 from reader.payload.remembered.origins import fields_of, layout_of_fields
 from reader.payload.remembered.union import ColumnUnion, count_columns
-
-__all__ = [
-    "BYTES_VERSION",
-    "DEFINITIONS",
-    "MOST_PARSED",
-    "ParsedDefinitions",
-    "PayloadSchema",
-    "Registry",
-    "SchemaVersion",
-    "payload_fields",
-    "registry_of",
-    "version_of",
-]
 
 Kind = Literal["avro", "json", "protobuf", "primitive", "unsupported"]
 

@@ -1,32 +1,11 @@
 """Numba functions that the decoders of more than one format need."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import first_bit, move16, special32
-
-__all__ = [
-    "DONE",
-    "FULL",
-    "GROW_GROUPS",
-    "GROW_KEYS",
-    "SlotArrays",
-    "compare_names",
-    "copy_spans",
-    "has_twice",
-    "mark",
-    "next_element",
-    "overflows",
-    "plain_end",
-    "put",
-    "put_span",
-    "span_offsets",
-    "take_back",
-]
 
 # How a row ends: written, or taken back because the groups or the list of keys have to grow, or
 # because the output is full.

@@ -32,8 +32,6 @@ from reader.kernels.memory import empty_bytes, empty_int64s
 from reader.payload.column_types import Layout, ListOf, MapOf, Missing, Struct
 from reader.payload.shared_kernels import SlotArrays, copy_spans, span_offsets
 
-__all__ = ["Output", "SlotMemory", "Slots", "assemble", "column_outputs"]
-
 Converter = Callable[[bytes], bytes]
 Int64s = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]

@@ -21,8 +21,6 @@ Nothing here reads a row for its own sake: that is ``reader.sources``'s. Imports
 ``reader.private_keys``, ``reader.pulsar``, ``reader.storage`` and ``reader.table``.
 """
 
-from __future__ import annotations
-
 from reader.plan.cold_files import Bounds, ColdFile, files_to_read, table_files
 from reader.plan.completeness import (
     CompactedPart,
@@ -41,16 +39,7 @@ from reader.plan.data_loss import (
     new_losses,
     recorded_losses,
 )
-from reader.plan.filters import (
-    AllOf,
-    AnyOf,
-    Filter,
-    NullTest,
-    Predicate,
-    Unequal,
-    behind,
-    between,
-)
+from reader.plan.filters import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal, behind, between
 from reader.plan.history import (
     HistoryChecks,
     check_same_topic,
@@ -59,14 +48,7 @@ from reader.plan.history import (
     last_of_earlier_lives,
 )
 from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
-from reader.plan.plan import (
-    TASK_BYTES,
-    Known,
-    Plan,
-    make_plan,
-    narrow_plan,
-    plan_snapshot,
-)
+from reader.plan.plan import TASK_BYTES, Known, Plan, make_plan, narrow_plan, plan_snapshot
 from reader.plan.pruning import publish_range
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.reads import (

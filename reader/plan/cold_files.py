@@ -12,8 +12,6 @@ The rules that keep it exact:
 Format: the Delta protocol's "Per-file Statistics".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -29,15 +27,6 @@ from reader.model.row_kinds import KIND_COLUMN, KIND_RANKS
 from reader.plan.filters import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal
 from reader.plan.pruning import may_match, outside, publish_range
 from reader.table import TopicTable
-
-__all__ = [
-    "Bounds",
-    "ColdFile",
-    "PlannedFile",
-    "files_to_read",
-    "plan_files",
-    "table_files",
-]
 
 _LIMITED = ("__partition", "__ledgerId", "__entryId", "__publishTime")
 Bounds = Mapping[int, tuple[Position | None, Position | None]]
@@ -118,9 +107,7 @@ def _numbers(actions: pa.Table, name: str) -> list[int | None]:
 
 
 def plan_files(
-    files: Sequence[ColdFile],
-    predicates: Sequence[Predicate],
-    bounds: Bounds,
+    files: Sequence[ColdFile], predicates: Sequence[Predicate], bounds: Bounds
 ) -> tuple[PlannedFile, ...]:
     """Each file, and whether its statistics leave room for a matching row.
 

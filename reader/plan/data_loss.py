@@ -22,8 +22,6 @@ ledger which operators have declared lost (``pulsar.lost_ledgers``): Pulsar list
 it can be read (``OffloadedLedger.declared_lost``).
 """
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_left
 from collections.abc import Collection, Mapping
@@ -35,18 +33,6 @@ from reader.errors import ConfigurationError
 from reader.model import Partition
 from reader.pulsar import PartitionLedgers
 from reader.table import PARTITIONS_KEY, TopicTable
-
-__all__ = [
-    "UNKNOWN_LEDGER",
-    "DataLoss",
-    "declared_losses",
-    "describe_data_loss",
-    "loss_at",
-    "new_losses",
-    "recorded_losses",
-    "refuse_data_loss",
-]
-
 
 UNKNOWN_LEDGER = -1
 """A loss that begins with a ledger that nobody knows."""

@@ -11,8 +11,6 @@ from typing import Any
 
 from reader.model import Position
 
-__all__ = ["AllOf", "AnyOf", "Filter", "NullTest", "Predicate", "Unequal", "behind", "between"]
-
 
 @dataclass(frozen=True, slots=True)
 class Predicate:

@@ -19,8 +19,6 @@ that counts: a terminated topic's gets a new one whenever it is loaded. A topic 
 made again has another creation time, and only ledgers above the watermark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Protocol
@@ -30,16 +28,6 @@ from reader.model import Partition, Tier
 from reader.plan.cold_files import ColdFile, table_files
 from reader.pulsar import LedgerInfo, PartitionLedgers
 from reader.table import LoggedCommit, OffloadedLedger, TopicTable, records_upto
-
-__all__ = [
-    "HistoryChecks",
-    "LedgerLists",
-    "check_same_topic",
-    "first_of_life",
-    "last_closed",
-    "last_of_earlier_lives",
-    "refuse_trimmed",
-]
 
 
 class LedgerLists(Protocol):

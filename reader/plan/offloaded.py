@@ -5,8 +5,6 @@ ledgers either the rows are read (``cold_part``) or the statistics of their file
 (``older_ledgers``); both give them the same state, tier and reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,8 +16,6 @@ from reader.model.reasons import Reason, TierReason
 from reader.plan.cold_files import ColdFile, table_files
 from reader.table import LoggedCommit, OffloadedLedger, TopicTable
 from reader.table.log import recorded_ledgers
-
-__all__ = ["ColdPart", "OlderLedgers", "cold_part", "logged_part", "older_ledgers"]
 
 
 @dataclass(frozen=True, slots=True)

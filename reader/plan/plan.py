@@ -20,16 +20,6 @@ from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.snapshot import PlanningClients, Snapshot, pinned_table
 from reader.plan.splitting import EntryRange, cut_ranges
 
-__all__ = [
-    "TASK_BYTES",
-    "Known",
-    "Plan",
-    "PlannedSegment",
-    "make_plan",
-    "narrow_plan",
-    "plan_snapshot",
-]
-
 TASK_BYTES = 128 << 20
 """What one task reads at most, about."""
 
@@ -304,9 +294,7 @@ def _place(one: PlannedSegment) -> tuple[int, int]:
 
 
 def _with_splits(
-    hot: Sequence[PlannedSegment],
-    bounds: Bounds,
-    parallelism: int,
+    hot: Sequence[PlannedSegment], bounds: Bounds, parallelism: int
 ) -> list[PlannedSegment]:
     found: list[PlannedSegment] = []
     ranges: list[EntryRange] = []
@@ -346,10 +334,7 @@ def _with_times(segment: Segment, known: Learned) -> Segment:
     if learned is None or not learned.covers(segment.last_entry) or segment.state != "sealed":
         return segment
     return replace(
-        segment,
-        rows=learned.messages,
-        min_publish_time=learned.low,
-        max_publish_time=learned.high,
+        segment, rows=learned.messages, min_publish_time=learned.low, max_publish_time=learned.high
     )
 
 
@@ -358,10 +343,7 @@ def _unreadable(segment: Segment) -> PruneReason:
 
 
 def _offloaded(
-    snapshot: Snapshot,
-    cold: ColdPart | None,
-    predicates: Sequence[Predicate],
-    bounds: Bounds,
+    snapshot: Snapshot, cold: ColdPart | None, predicates: Sequence[Predicate], bounds: Bounds
 ) -> list[PlannedSegment]:
     """The table's segments, and those below the watermark of which the log says nothing."""
     found = {(one.partition, one.ledger_id): one for one in cold.segments} if cold else {}

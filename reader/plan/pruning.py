@@ -1,7 +1,5 @@
 """Which segments and files cannot have a matching row, by partition, ledger and publish time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -9,8 +7,6 @@ from reader.model import Segment
 from reader.model.reasons import Pruned, PruneReason
 from reader.plan.filters import Predicate
 from reader.plan.publish_times import LearnedTimes
-
-__all__ = ["may_match", "outside", "prune_reason", "publish_range"]
 
 
 def publish_range(predicates: Sequence[Predicate]) -> tuple[int | None, int | None]:

@@ -23,8 +23,6 @@ from reader.config import PulsarConfig, QueryConfig
 from reader.model import LedgerIdentity, Segment, Topic
 from reader.private_directory import check_private, make_private, warn_once
 
-__all__ = ["LearnedTimes", "PublishTimeStore"]
-
 _APPENDED_BYTES = (64 << 10, 4 << 20)  # appended before it is put in order: at least, at most
 _MOST_LEDGERS = 20_000
 _MOST_PARTS = 64  # of one ledger: reads that do not touch each other

@@ -3,8 +3,6 @@
 A read is picklable, needs no other read, and is as large as one task should be.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -14,16 +12,6 @@ from reader.plan.completeness import CompactedPart
 from reader.plan.plan import TASK_BYTES, Plan
 from reader.plan.splitting import pack_splits
 from reader.table import TopicTable
-
-__all__ = [
-    "CompactedRead",
-    "CountRead",
-    "EncryptedRead",
-    "FilesRead",
-    "Read",
-    "SplitsRead",
-    "plan_reads",
-]
 
 _LEAST_BYTES = 8 << 20
 """A task that reads less is mostly overhead."""

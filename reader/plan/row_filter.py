@@ -19,8 +19,6 @@ from reader.errors import ConfigurationError
 from reader.model import Segment
 from reader.model.columns import TIMESTAMP
 
-__all__ = ["RowFilter", "both", "guarantee", "may_match"]
-
 Limits = Mapping[str, tuple[int | None, int | None]]
 """By column the least and the greatest value (times: µs), None where unknown."""
 

@@ -4,8 +4,6 @@ Order matters (ledgers first, then the table): a ledger that moves in between is
 table; none is missed, none is read twice.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,20 +34,6 @@ from reader.private_keys import check_keys
 from reader.pulsar import PartitionLedgers
 from reader.storage import Storage
 from reader.table import TopicTable, require_readable
-
-__all__ = [
-    "Ciphertext",
-    "PlanningAdmin",
-    "PlanningClients",
-    "Snapshot",
-    "creation_times",
-    "known_schemas",
-    "list_ledgers",
-    "payload_columns",
-    "pinned_table",
-    "snapshot_of",
-    "take_snapshot",
-]
 
 _PARALLEL_REQUESTS = 8
 
@@ -203,10 +187,7 @@ def take_snapshot(
     if not compacted:
         return found
     parts = compacted_parts(
-        table,
-        listed,
-        reads_table=uses_table,
-        allow_missing=settings.query.allow_data_loss,
+        table, listed, reads_table=uses_table, allow_missing=settings.query.allow_data_loss
     )
     return replace(found, compacted=parts)
 

@@ -8,8 +8,6 @@ Anybody can type one: it says where rows lie and permits nothing, it is not look
 broker has permitted the topic in whose name it stands, and what it can cost is bounded.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib
@@ -27,8 +25,6 @@ from reader.plan.completeness import CompactedPart
 from reader.plan.snapshot import Ciphertext, PlanningAdmin, Snapshot, list_ledgers
 from reader.pulsar import CompactedLedger, LedgerInfo, PartitionLedgers
 from reader.table import decode_schemas, encode_schemas
-
-__all__ = ["from_token", "to_token", "token_size"]
 
 _MOST_BYTES = 4 << 20
 """Of a token that is unpacked: some 200,000 hot ledgers. What reading one costs is linear in this:
@@ -138,10 +134,7 @@ def from_token(admin: PlanningAdmin, topic: Topic, token: str) -> Snapshot:
         hot.append(one)
     compacted = tuple(_as_shown(one, listed.get(one.partition)) for one in content.compacted)
     return replace(
-        content,
-        schemas=remember(content.forgotten, schemas),
-        hot=tuple(hot),
-        compacted=compacted,
+        content, schemas=remember(content.forgotten, schemas), hot=tuple(hot), compacted=compacted
     )
 
 

@@ -1,13 +1,9 @@
 """Segments cut into splits by entry range, and small splits put together for one task."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reader.model import Segment, Split, Tier
-
-__all__ = ["EntryRange", "cut_ranges", "pack_splits", "whole"]
 
 _MIN_SPLIT_BYTES = 4 << 20
 _MIN_TIERED_BYTES = 64 << 20

@@ -3,8 +3,6 @@
 Nothing but the table's watermark decides what is cold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,8 +10,6 @@ from reader.config import ReadConfig
 from reader.model import Position, Segment, SegmentState, Tier
 from reader.model.reasons import Reason, TierReason
 from reader.pulsar import LedgerInfo, PartitionLedgers
-
-__all__ = ["partition_segments"]
 
 
 def partition_segments(

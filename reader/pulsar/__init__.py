@@ -19,16 +19,8 @@ No decisions here: what follows from an answer is the caller's. Imports ``reader
 for the brokers' protocol alone, ``reader.kernels`` and ``reader.wire``.
 """
 
-from __future__ import annotations
-
 from reader.pulsar.admin import AdminClient
-from reader.pulsar.ledgers import (
-    NO_LOG,
-    CompactedLedger,
-    LedgerInfo,
-    LogEnd,
-    PartitionLedgers,
-)
+from reader.pulsar.ledgers import NO_LOG, CompactedLedger, LedgerInfo, LogEnd, PartitionLedgers
 from reader.pulsar.subscriptions import (
     LOST_KEY,
     PARTITION_KEY,

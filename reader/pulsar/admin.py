@@ -1,7 +1,5 @@
 """Pulsar's admin REST: one client of what the modules of this package ask, by concern."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 
@@ -16,8 +14,6 @@ from reader.pulsar.policies import PolicyRequests
 from reader.pulsar.subscriptions import SubscriptionRequests
 from reader.pulsar.topics import SchemaRequests, TopicRequests
 from reader.pulsar.transactions import TransactionRequests
-
-__all__ = ["AdminClient"]
 
 _ALLOWED_SECONDS = 10.0
 

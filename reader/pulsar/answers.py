@@ -4,8 +4,6 @@ A few packed bytes grow large. And httpx's timeouts are for each read: who sends
 keeps them all.
 """
 
-from __future__ import annotations
-
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,8 +12,6 @@ from functools import partial
 from typing import Any
 
 import httpx
-
-__all__ = ["TooLargeError", "bounded_send"]
 
 _PACKED = (b"content-encoding", b"content-length", b"transfer-encoding")
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for it

@@ -5,8 +5,6 @@ endpoint (OpenID Connect Discovery, section 4); id and secret are exchanged ther
 token is kept for its life and shared by the whole process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -22,8 +20,6 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.pulsar.answers import bounded_send
 from reader.rotation import FileState, file_state
 from reader.tls import certificate_error, client_context
-
-__all__ = ["Identity", "current_identity", "current_token", "identity_files"]
 
 _MARGIN = 0.1
 """The part of a token's life that is left when it is renewed."""

@@ -1,13 +1,8 @@
 """What the broker says of single entries: the REST API's v2 ``ledger/{id}/entry/{id}``."""
 
-from __future__ import annotations
-
 from reader.errors import UnavailableError
 from reader.model import Partition
 from reader.pulsar.http import AdminPart
-
-__all__ = ["EntryRequests"]
-
 
 _SECONDS = 5.0
 """Pulsar 4.2 never answers for a chunk of a compressed message, of which it decompresses a part."""

@@ -6,8 +6,6 @@ the admin there itself says are its brokers, and to those that it has a topic lo
 else is named gets none.
 """
 
-from __future__ import annotations
-
 import re
 import ssl
 import time
@@ -37,8 +35,6 @@ from reader.pulsar.answers import bounded_send
 from reader.pulsar.credentials import Identity, current_identity, current_token
 from reader.rotation import Rotating
 from reader.tls import certificate_error, client_context
-
-__all__ = ["AdminHttp", "AdminPart", "date_ms", "reason_of"]
 
 _MOST_REDIRECTS = 5
 _MOST_BYTES = 256 << 20

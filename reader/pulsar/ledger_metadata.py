@@ -1,13 +1,9 @@
 """Ledger metadata out of the text that Pulsar's admin REST prints."""
 
-from __future__ import annotations
-
 import re
 
 from reader.errors import CorruptError
 from reader.model import LedgerMetadata
-
-__all__ = ["parse_ledger_metadata"]
 
 _PAIR = re.compile(r"(\w+)=([^,{}\[\]]+)(?=[,}])")
 _ENSEMBLES = re.compile(r"ensembles=\{(.*?)\}")

@@ -1,7 +1,5 @@
 """A partition's ledgers: ``internalStats`` and ``internal-info`` of the REST API's v2."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,26 +9,10 @@ from typing import Any
 import httpx
 
 from reader.errors import NotFoundError
-from reader.model import (
-    LedgerIdentity,
-    LedgerMetadata,
-    OffloadContext,
-    Partition,
-    Position,
-    Stored,
-)
+from reader.model import LedgerIdentity, LedgerMetadata, OffloadContext, Partition, Position, Stored
 from reader.pulsar.http import date_ms
 from reader.pulsar.ledger_metadata import parse_ledger_metadata
 from reader.pulsar.transactions import TransactionRequests
-
-__all__ = [
-    "NO_LOG",
-    "CompactedLedger",
-    "LedgerInfo",
-    "LedgerRequests",
-    "LogEnd",
-    "PartitionLedgers",
-]
 
 _COMPACTION = "__compaction"
 """The cursor of Pulsar's own compaction."""

@@ -1,7 +1,5 @@
 """Whether we may consume a topic: nothing that BookKeeper or the storage gives knows of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import httpx
@@ -10,8 +8,6 @@ from reader.errors import ConfigurationError, UnknownBrokerError
 from reader.model import Partition, Topic
 from reader.pulsar.credentials import Identity
 from reader.pulsar.http import AdminHttp, reason_of
-
-__all__ = ["ConsumePermission"]
 
 _NO_TENANT = "Tenant does not exist"
 """Where authorization is on, of a tenant that is not there nobody is told that it is refused."""

@@ -4,8 +4,6 @@ Endpoints: policies of ``persistent`` and ``namespaces``, and ``brokers/configur
 API's v2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -14,8 +12,6 @@ from typing import Any
 from reader.errors import ConfigurationError
 from reader.model import Partition, Topic
 from reader.pulsar.http import AdminPart
-
-__all__ = ["PolicyRequests"]
 
 
 class PolicyRequests(AdminPart):

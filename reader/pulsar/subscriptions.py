@@ -14,16 +14,6 @@ from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Position, Topic
 from reader.pulsar.http import AdminPart, reason_of
 
-__all__ = [
-    "LOST_KEY",
-    "PARTITION_KEY",
-    "TABLE_ID_KEY",
-    "TABLE_KEY",
-    "WATERMARK_KEY",
-    "HeldTable",
-    "SubscriptionRequests",
-]
-
 TABLE_KEY = "pulsar-lake.table"
 TABLE_ID_KEY = "pulsar-lake.table-id"
 WATERMARK_KEY = "pulsar-lake.watermark"

@@ -4,8 +4,6 @@ And which servers they are on. Endpoints: ``tenants``, ``namespaces``, ``persist
 ``brokers``, ``bookies``, ``broker-stats`` and ``schemas`` of the REST API's v2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -13,8 +11,6 @@ from urllib.parse import quote
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, SchemaInfo, Topic
 from reader.pulsar.http import AdminPart, date_ms, reason_of
-
-__all__ = ["LoadedTopic", "SchemaRequests", "TopicRequests"]
 
 _SHADOW_SOURCE = "PULSAR.SHADOW_SOURCE"
 """The property of a shadow topic that names the topic whose ledgers it shows (PIP-180)."""

@@ -6,8 +6,6 @@ empty one: nothing open, nothing aborted; and a topic that nobody has loaded is 
 only a buffer that is ready is believed (Pulsar's ``TopicTransactionBuffer``, 4.2).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,8 +16,6 @@ import httpx
 from reader.errors import UnavailableError, UnsupportedError
 from reader.model import Partition, Position, TransactionId
 from reader.pulsar.http import AdminPart, reason_of
-
-__all__ = ["TransactionRequests"]
 
 _READY = ("Ready", "NoSnapshot")
 """``NoSnapshot``: no transaction has written to the topic yet. All others: it is being loaded or

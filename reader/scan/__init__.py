@@ -12,8 +12,6 @@
 Imports ``reader.{clients,model,plan,sources,storage,table}``; nothing of Spark's.
 """
 
-from __future__ import annotations
-
 from reader.scan.behind import RowsBehind, read_behind
 from reader.scan.topic_reader import TopicReader, open_topic
 

@@ -6,8 +6,6 @@ order, it has all that lies behind the position as long as it lists that ledger 
 Then the table is not looked at. Otherwise what is refused makes the answer incomplete.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
@@ -30,8 +28,6 @@ from reader.plan import (
 from reader.pulsar import PartitionLedgers
 from reader.scan.row_scan import plan_scan
 from reader.table import TopicTable, require_readable
-
-__all__ = ["RowsBehind", "read_behind"]
 
 
 @dataclass(frozen=True, slots=True)

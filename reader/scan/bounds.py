@@ -1,7 +1,5 @@
 """A part of a scan: what lies between two positions of each partition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -11,8 +9,6 @@ from reader.model import Split
 from reader.model.columns import rows_between
 from reader.plan import Bounds, RowFilter
 from reader.scan.row_scan import RowScan
-
-__all__ = ["within"]
 
 
 def within(scan: RowScan, bounds: Bounds) -> RowScan:

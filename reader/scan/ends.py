@@ -7,8 +7,6 @@ sixteen times as many. Where files begin and end, Parquet's row groups say; what
 whether it is enough, their rows.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,8 +23,6 @@ from reader.plan import Plan, Snapshot, pinned_table
 from reader.scan.bounds import within
 from reader.scan.row_scan import RowScan, plan_scan
 from reader.table import file_errors, stored_name
-
-__all__ = ["ORDER_COLUMNS", "end_rows", "in_log_order", "merged"]
 
 _POSITION = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
 _TIME = "__publishTime"
@@ -46,12 +42,7 @@ class _Stretch:
 
 
 def end_rows(
-    clients: Clients,
-    snapshot: Snapshot,
-    columns: Sequence[str] | None,
-    count: int,
-    *,
-    newest: bool,
+    clients: Clients, snapshot: Snapshot, columns: Sequence[str] | None, count: int, *, newest: bool
 ) -> pa.Table:
     """The first (or ``newest``: last) ``count`` rows of the snapshot, oldest first.
 

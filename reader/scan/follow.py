@@ -10,8 +10,6 @@ What has come since the last look is one table in memory, also where that is the
 outage.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -31,8 +29,6 @@ from reader.scan.row_scan import plan_scan
 
 if TYPE_CHECKING:
     from reader.pulsar.binary import BrokerClient
-
-__all__ = ["ends_of", "new_rows"]
 
 _PAUSE = 0.2
 _LONG_PAUSE = 1.0

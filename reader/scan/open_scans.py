@@ -5,8 +5,6 @@ exhausted, when nobody has its reader any more, when its topic is closed, and be
 is: a thread that it would wait for then never comes back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from weakref import WeakSet
@@ -16,8 +14,6 @@ import pyarrow as pa
 from reader.closing import Closing
 from reader.errors import ConfigurationError
 from reader.storage import before_the_end
-
-__all__ = ["OpenScan"]
 
 
 class OpenScan(Closing, Iterator[pa.RecordBatch]):

@@ -3,8 +3,6 @@
 Splits are read ahead in a few threads, whose batches come in turn. So there is no order among rows.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack
@@ -29,8 +27,6 @@ from reader.plan import (
     plan_reads,
 )
 from reader.prefetch import Prefetched
-
-__all__ = ["RowScan", "plan_scan"]
 
 _MOST_THREADS = 4
 _AHEAD = 2

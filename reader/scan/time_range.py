@@ -1,7 +1,5 @@
 """The publish times that are wanted: as predicates that prune, and as a filter that is exact."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -10,8 +8,6 @@ import pyarrow.compute as pc
 from reader.errors import ConfigurationError
 from reader.model.columns import TIMESTAMP
 from reader.plan import Predicate
-
-__all__ = ["Moment", "time_filter", "time_predicates"]
 
 Moment = datetime | str
 """A time, or its ISO 8601 text; without an offset it is UTC."""

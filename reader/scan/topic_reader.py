@@ -23,8 +23,6 @@ from reader.scan.row_scan import plan_scan
 from reader.scan.time_range import Moment, time_filter, time_predicates
 from reader.storage import check_storage_options
 
-__all__ = ["TopicReader", "open_topic"]
-
 
 def open_topic(config: Settings | Mapping[str, Any] | str | Path | None, name: str) -> TopicReader:
     """A topic by its name: ``name``, ``tenant/namespace/name`` or ``persistent://…``.

@@ -19,8 +19,6 @@ Imports ``reader.clients``, ``reader.scan``, by which what was sent is found aga
 ``reader.closing``.
 """
 
-from __future__ import annotations
-
 from reader.sink.deduplication import refusal_path, require_deduplication
 from reader.sink.direct import DirectSender
 from reader.sink.manifest import Manifest, PartitionEntries

@@ -1,7 +1,5 @@
 """What of a write is in a partition already: read by producer name and sequence ids."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import closing
 
@@ -13,8 +11,6 @@ from reader.errors import UnavailableError
 from reader.model import BEFORE_ALL, Partition, Position
 from reader.pulsar import PartitionLedgers
 from reader.sink.manifest import PartitionEntries
-
-__all__ = ["Arrived"]
 
 _SEQUENCE = pc.field("__sequenceId")
 
@@ -35,11 +31,7 @@ class Arrived:
     """
 
     def __init__(
-        self,
-        clients: Clients,
-        partition: Partition,
-        name: str,
-        entries: PartitionEntries,
+        self, clients: Clients, partition: Partition, name: str, entries: PartitionEntries
     ) -> None:
         first, ids = entries.first, entries.ids
         listing = clients.admin.ledgers(partition)  # before it is read: what it hides may be there

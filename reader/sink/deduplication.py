@@ -3,8 +3,6 @@
 Without deduplication nothing is sent exactly once.
 """
 
-from __future__ import annotations
-
 import posixpath
 import time
 from collections.abc import Callable
@@ -12,8 +10,6 @@ from collections.abc import Callable
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Topic
-
-__all__ = ["Refusals", "is_remembered", "refusal_path", "require_deduplication"]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 _REMEMBERED_MS = 3_600_000

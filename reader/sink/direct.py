@@ -18,8 +18,6 @@ from reader.sink.sending import outgoing, require_same_schema
 from reader.sink.staged_entries import ShownSchema
 from reader.sink.target import Target
 
-__all__ = ["DirectSender"]
-
 _FRUITLESS = 5
 _PAUSE = 0.5
 

@@ -23,8 +23,6 @@ from reader.pulsar import NO_LOG, LogEnd
 from reader.sink.staged_entries import Run, ShownSchema, StagedFile
 from reader.storage import component
 
-__all__ = ["Manifest", "PartitionEntries", "producer_name"]
-
 _FORMAT = 1
 _PRODUCER = re.compile(r"pulsar-lake-(.+)-[0-9a-f]{8}", re.DOTALL)
 _IDS_A_MILLISECOND = 1000

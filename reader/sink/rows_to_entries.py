@@ -31,8 +31,6 @@ from reader.model.columns import metadata_index
 from reader.sink.sink_options import SinkOptions
 from reader.sink.target import Target, payload_columns, resolve_target
 
-__all__ = ["EntrySink", "RowWriter", "require_topic_column"]
-
 Int64s = npt.NDArray[np.int64]
 _MOST_TOPICS = 10_000
 

@@ -16,8 +16,6 @@ was stored, gets such a receipt as well. What the target has deleted meanwhile c
 it is believed, as consumers have had it, unless an entry was refused before.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -27,12 +25,7 @@ import numpy as np
 
 from reader.clients import Clients
 from reader.encode import EncodedEntry, stored_payload
-from reader.errors import (
-    ConfigurationError,
-    NotFoundError,
-    PulsarLakeError,
-    UnavailableError,
-)
+from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Partition
 from reader.pulsar.binary import OutgoingEntry, Producer
 from reader.sink.arrived import Arrived
@@ -41,8 +34,6 @@ from reader.sink.manifest import PartitionEntries
 from reader.sink.staged_entries import ShownSchema
 from reader.sink.staging import StagedEntries
 from reader.wire.pulsar_pb2 import MessageMetadata
-
-__all__ = ["Sent", "outgoing", "require_same_schema", "send_partition"]
 
 _BUSY_SECONDS = 120.0
 """How long the name may be another's: a broker that misses a client asks it twice within 60 s."""

@@ -1,7 +1,5 @@
 """The options of a write, by the names that Pulsar's clients and Delta's writers taught."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -13,8 +11,6 @@ from reader.config import EncryptionConfig, Section
 from reader.encode import Compression, Encryption, EntryFormat, Hashing
 from reader.errors import ConfigurationError
 from reader.model import Topic
-
-__all__ = ["Delivery", "SinkOptions", "by_field", "public_keys"]
 
 
 class Delivery(StrEnum):

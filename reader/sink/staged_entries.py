@@ -7,8 +7,6 @@ batch, which is numbered when it is sent, and compressed by the CompressionType 
 of one partition stand together in *runs*, chunks of one message in the same.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +14,6 @@ from typing import NamedTuple
 
 from reader.encode import Compression, EncodedEntry, lz4_block, lz4_bytes
 from reader.errors import CorruptError
-
-__all__ = ["Run", "ShownSchema", "StagedFile", "read_entries", "staged_entry"]
 
 _HEAD = struct.Struct("<IIIIII")
 _MOST_BATCH = 64 << 20

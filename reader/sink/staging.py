@@ -1,7 +1,5 @@
 """Where entries are staged before they are sent, and how they are read again."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
@@ -15,24 +13,9 @@ from reader.errors import CorruptError, UnavailableError
 from reader.model import Partition
 from reader.prefetch import Prefetched
 from reader.sink.manifest import Manifest, PartitionEntries
-from reader.sink.staged_entries import (
-    Run,
-    ShownSchema,
-    StagedFile,
-    read_entries,
-    staged_entry,
-)
+from reader.sink.staged_entries import Run, ShownSchema, StagedFile, read_entries, staged_entry
 from reader.sink.target import Target
 from reader.storage import component
-
-__all__ = [
-    "ABANDONED_SECONDS",
-    "STAGING",
-    "StagedEntries",
-    "StagingWriter",
-    "inline_of",
-    "staging_directory",
-]
 
 STAGING = "~sink"
 """Below the root of the storage. No topic's table is there: ``~`` is never a name's own."""

@@ -1,7 +1,5 @@
 """The topic that rows go to: its partitions, its schema, and whether rows fit it."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,8 +21,6 @@ from reader.model.column_names import name_key
 from reader.model.columns import metadata_name
 from reader.plan import payload_columns as read_columns
 from reader.sink.staged_entries import ShownSchema
-
-__all__ = ["Target", "payload_columns", "require_producer", "resolve_target"]
 
 _LOOK_SECONDS = 5.0
 _PARTITION = re.compile(r"(.+)-partition-\d+")
@@ -161,8 +157,7 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
         partitions = clients.admin.partitions(topic)
     except NotFoundError as error:
         raise NotFoundError(
-            f"topic {topic} does not exist",
-            hint="CREATE TABLE makes one",
+            f"topic {topic} does not exist", hint="CREATE TABLE makes one"
         ) from error
     with clients.publisher() as publisher:
         schema = publisher.schema(partitions[0])

@@ -1,7 +1,5 @@
 """Topics made and deleted: CREATE TABLE, CREATE TABLE … AS SELECT, DROP TABLE, new columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import timedelta
@@ -23,8 +21,6 @@ from reader.sink.staging import STAGING
 from reader.sink.target import Target, payload_columns, resolve_target
 from reader.sink.writes import forget_writes, has_writes
 from reader.storage import component
-
-__all__ = ["TopicProperties", "create_topic", "drop_topic", "grow_schema"]
 
 _SIZE = re.compile(r"(\d+)\s*([mgt])b?", re.IGNORECASE)
 _MEGABYTES = {"m": 1, "g": 1 << 10, "t": 1 << 20}

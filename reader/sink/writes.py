@@ -6,8 +6,6 @@ and done once that is marked as sent; the newest one tells which sequence ids co
 which producer name. Older ones, and what was staged for them, are deleted.
 """
 
-from __future__ import annotations
-
 import re
 import time
 import uuid
@@ -26,8 +24,6 @@ from reader.sink.manifest import Manifest, producer_name
 from reader.sink.staged_entries import Run, ShownSchema, StagedFile
 from reader.sink.staging import ABANDONED_SECONDS, STAGING, staging_directory
 from reader.storage import Storage, StoredObject, component
-
-__all__ = ["NamedWrite", "forget_writes", "has_writes", "unsent_manifests"]
 
 _MANIFEST = re.compile(r".*/([0-9]{20})\.manifest")
 MANIFEST_INLINE_BYTES = 1 << 20

@@ -22,8 +22,6 @@ table,tiered}``; not Spark.
     split_reader    splits read one after the other, from whichever source can give them
 """
 
-from __future__ import annotations
-
 from reader.sources.base import EntrySource
 from reader.sources.broker import BrokerEntries
 from reader.sources.lookback import Lookback

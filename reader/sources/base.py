@@ -9,8 +9,6 @@ Sources are given what they need (clients, settings) and open nothing themselves
 (``source_clients``).
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -23,15 +21,6 @@ import pyarrow as pa
 from reader.decode import ChunkSequence
 from reader.errors import CorruptError
 from reader.model import EntryBlock, Partition, Position, Split, TransactionId
-
-__all__ = [
-    "Delivered",
-    "EntrySource",
-    "PartitionEntries",
-    "PublishRange",
-    "RowSource",
-    "Step",
-]
 
 PublishRange = tuple[int | None, int | None]
 """Least and greatest publish time (µs since the epoch, both inclusive, None: open)."""

@@ -29,8 +29,6 @@ from reader.sources.base import EntrySource
 from reader.sources.source_clients import SourceClients
 from reader.sources.stored import StoredEntries
 
-__all__ = ["BrokerEntries", "HeldBroker"]
-
 LendBroker = Callable[[], AbstractContextManager[BrokerClient]]
 
 

@@ -5,8 +5,6 @@ Such a row (``RowKind.ENCRYPTED``) has all of its entry: the metadata in
 one from a bookie. That gives the same rows, also where it is a whole batch or a chunk of a message.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reader.decode import (
-    Chunk,
-    Transactions,
-    chunk_headers,
-    opened_part,
-    plain_entry,
-)
+from reader.decode import Chunk, Transactions, chunk_headers, opened_part, plain_entry
 from reader.errors import NotFoundError
 from reader.model import EntryBlock, Partition, Position, TransactionId
 from reader.model.columns import TIMESTAMP, rows_between
@@ -33,17 +25,8 @@ from reader.sources.rows import RowBuilder, RowFormat
 from reader.sources.source_clients import SourceClients
 from reader.table import TopicTable
 
-__all__ = ["read_encrypted"]
-
 _PUBLISHED = "__brokerPublishTime"
-_COLUMNS = (
-    "__ledgerId",
-    "__entryId",
-    _PUBLISHED,
-    "__index",
-    "__encryptionContext",
-    "__rescued",
-)
+_COLUMNS = ("__ledgerId", "__entryId", _PUBLISHED, "__index", "__encryptionContext", "__rescued")
 # Each row may be of Pulsar's largest message.
 _BATCH_ROWS = 64
 _END = Position((1 << 63) - 1, 0)

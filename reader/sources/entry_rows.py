@@ -4,8 +4,6 @@ Splits of a partition are read as one: small ledgers together cost what their by
 where an entry needs the rest of the partition (chunks, transactions) each split is decoded alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -19,8 +17,6 @@ from reader.prefetch import Prefetched
 from reader.sources.base import Delivered, EntrySource, RowSource, Step
 from reader.sources.lookback import Lookback
 from reader.sources.rows import RowBuilder, RowFormat
-
-__all__ = ["EntryRows", "Learn"]
 
 Learn = Callable[[Sequence[tuple[Split, LearnedTimes]]], None]
 """Is told what complete reads of sealed ranges saw."""
@@ -75,8 +71,7 @@ class EntryRows(RowSource):
         source = self._entries(splits)
         builder = RowBuilder(splits[0].partition, self._rows)
         decoder = builder.entry_decoder(
-            decryption=self._decryption,
-            headers_only=self._headers_only,
+            decryption=self._decryption, headers_only=self._headers_only
         )
         opened_at = {
             one.ledger_id: one.opened_at * 1000 for one in splits if one.opened_at is not None

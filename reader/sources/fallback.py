@@ -12,8 +12,6 @@ Each step goes on after the last entry delivered, and none is made with a row gi
 is missed or doubled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from itertools import product
@@ -28,8 +26,6 @@ from reader.errors import (
 )
 from reader.model import Split, Tier
 from reader.model.reasons import Reason
-
-__all__ = ["FALLBACK", "Failure", "LedgerNow", "Stage", "failure_of", "first_stage", "next_stage"]
 
 
 class Stage(Enum):
@@ -94,19 +90,14 @@ def _rules(
 
 
 _AGAIN: Mapping[Situation, Stage] = _rules(
-    ([Stage.STORED], _READ, [LedgerNow.CHANGED], Stage.STORED),
+    ([Stage.STORED], _READ, [LedgerNow.CHANGED], Stage.STORED)
 )
 """By what is stored alone."""
 
 FALLBACK: Mapping[Situation, Stage] = _rules(
     # Unsupported entries: it is not asked what Pulsar lists, only known whether there is metadata.
     ([Stage.TAIL], [Failure.UNSUPPORTED], [LedgerNow.SAME], Stage.STORED),
-    (
-        [Stage.STORED],
-        [Failure.UNSUPPORTED],
-        [LedgerNow.SAME, LedgerNow.BARE],
-        Stage.BROKER,
-    ),
+    ([Stage.STORED], [Failure.UNSUPPORTED], [LedgerNow.SAME, LedgerNow.BARE], Stage.BROKER),
     # What has left Pulsar was offloaded, or else is lost: the table tells.
     (_PULSAR, _READ, [LedgerNow.GONE], Stage.TABLE),
     (_PULSAR, [Failure.LEDGER_GONE], _LISTED, Stage.TABLE),
@@ -124,25 +115,10 @@ FALLBACK: Mapping[Situation, Stage] = _rules(
         [LedgerNow.CHANGED],
         Stage.STORED,
     ),
-    (
-        [Stage.STORED],
-        [Failure.UNAVAILABLE],
-        [LedgerNow.SAME, LedgerNow.BARE],
-        Stage.BROKER,
-    ),
+    ([Stage.STORED], [Failure.UNAVAILABLE], [LedgerNow.SAME, LedgerNow.BARE], Stage.BROKER),
     # Objects, or copies, that somebody has deleted: the broker may be as much at a loss.
-    (
-        [Stage.STORED],
-        [Failure.NOT_FOUND],
-        [LedgerNow.SAME, LedgerNow.BARE],
-        Stage.LISTED_TABLE,
-    ),
-    (
-        [Stage.LISTED_TABLE],
-        [Failure.NOT_FOUND, Failure.UNAVAILABLE],
-        _LISTED,
-        Stage.BROKER,
-    ),
+    ([Stage.STORED], [Failure.NOT_FOUND], [LedgerNow.SAME, LedgerNow.BARE], Stage.LISTED_TABLE),
+    ([Stage.LISTED_TABLE], [Failure.NOT_FOUND, Failure.UNAVAILABLE], _LISTED, Stage.BROKER),
 )
 """Where reading goes on; what is not here ends it."""
 

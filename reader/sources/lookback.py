@@ -32,8 +32,6 @@ from reader.errors import CorruptError, LedgerGoneError
 from reader.model import EntryBlock, Partition, Position, TransactionId
 from reader.sources.base import PartitionEntries
 
-__all__ = ["MOST_PASSED", "Lookback", "beginning_gone"]
-
 MOST_PASSED = 131_072
 """The maximum number of chunks that a walk backwards remembers, some 500 bytes each."""
 

@@ -1,7 +1,5 @@
 """Rows of a ledger that has left BookKeeper since the snapshot, out of the newest table."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import pyarrow as pa
@@ -19,8 +17,6 @@ from reader.sources.rows import RowFormat, conform
 from reader.sources.source_clients import SourceClients
 from reader.table import OffloadedLedger, TopicTable, records_upto
 
-__all__ = ["MovedLedger"]
-
 
 class MovedLedger(RowSource):
     """A ledger that has left BookKeeper, from the newest version of its topic's table.
@@ -31,11 +27,7 @@ class MovedLedger(RowSource):
     ordered = False
 
     def __init__(
-        self,
-        clients: SourceClients,
-        rows: RowFormat,
-        *,
-        decryption: Decryption | None = None,
+        self, clients: SourceClients, rows: RowFormat, *, decryption: Decryption | None = None
     ) -> None:
         self._clients = clients
         self._rows = rows

@@ -1,7 +1,5 @@
 """Rows out of the Parquet files of a topic's table, by pyarrow's own scanner and its threads."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 
@@ -14,8 +12,6 @@ from reader.plan import FilesRead, RowFilter, both, guarantee
 from reader.sources.rows import RowFormat
 from reader.storage import Storage
 from reader.table import file_errors, stored_name
-
-__all__ = ["read_files"]
 
 _AHEAD = 2
 """Batches of a file that are ready."""

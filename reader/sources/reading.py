@@ -1,7 +1,5 @@
 """The one executor of reads: a read, as a plan has it, to Arrow batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -25,8 +23,6 @@ from reader.sources.parquet_files import read_files
 from reader.sources.rows import RowFormat, bare_rows
 from reader.sources.source_clients import SourceClients
 from reader.sources.split_reader import read_splits
-
-__all__ = ["matching", "read_rows"]
 
 
 def read_rows(

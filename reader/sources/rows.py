@@ -1,7 +1,5 @@
 """Messages to rows: metadata columns, decoded payload columns, and what had to be rescued."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +17,6 @@ from reader.model.row_kinds import KIND_COLUMN, RowKind
 from reader.payload import OutputBudget, PayloadDecoder
 from reader.plan import Predicate, Snapshot, publish_range
 from reader.sources.base import PublishRange
-
-__all__ = ["RowBuilder", "RowFormat", "bare_rows", "conform"]
 
 _RESCUE = (KIND_COLUMN, "__rescued", "__error")
 

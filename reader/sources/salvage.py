@@ -6,8 +6,6 @@ not answer is still an error: what it has is not lost. An entry in front of dama
 wrong length, where nothing says it twice: the checksum of Pulsar's clients shows that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import Protocol
@@ -16,8 +14,6 @@ import numpy as np
 
 from reader.errors import CorruptError, NotFoundError
 from reader.model import EntryBlock
-
-__all__ = ["MOST_ENTRIES", "Salvaged", "salvage", "unreadable"]
 
 MOST_ENTRIES = 1 << 16
 """Of a block of those that cannot be read."""

@@ -3,8 +3,6 @@
 ``Clients`` stands above this room and satisfies the protocol; tests give their own.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -16,8 +14,6 @@ from reader.pulsar import AdminClient
 from reader.pulsar.binary import BrokerClient
 from reader.storage import Storage
 from reader.tiered import TieredLedgers
-
-__all__ = ["SourceClients"]
 
 
 class SourceClients(Protocol):

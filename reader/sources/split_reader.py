@@ -1,7 +1,5 @@
 """Splits read one after the other, each from whichever source can give it, as ``fallback`` says."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -26,18 +24,12 @@ from reader.sources.rows import RowFormat
 from reader.sources.source_clients import SourceClients
 from reader.sources.stored import StoredEntries
 
-__all__ = ["ListLedger", "SplitReader", "ledger_now", "read_splits"]
-
 ListLedger = Callable[[Split], tuple[LedgerNow, Stored | None]]
 """What Pulsar says now of a split's ledger, and by what it is read."""
 
 
 def read_splits(
-    clients: SourceClients,
-    read: SplitsRead,
-    rows: RowFormat,
-    *,
-    chunks: ChunkMemory | None = None,
+    clients: SourceClients, read: SplitsRead, rows: RowFormat, *, chunks: ChunkMemory | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of splits of one topic, in order, as batches of exactly ``rows.columns``.
 

@@ -30,8 +30,6 @@ from reader.sources.lookback import beginning_gone
 from reader.sources.salvage import Salvaged, salvage, unreadable
 from reader.sources.source_clients import SourceClients
 
-__all__ = ["StoredEntries"]
-
 
 class _Listed(NamedTuple):
     """A ledger as Pulsar lists it."""

@@ -19,8 +19,6 @@ A new kind of storage is a new file here and a line in ``_KINDS``. What is in th
     last_calls     calls of pyarrow's threads into Python, which the interpreter's end waits for
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reader.config import StorageConfig, TieredConfig

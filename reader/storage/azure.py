@@ -5,8 +5,6 @@ Blob API. Without credentials in the options: those that the environment names (
 then the machine's managed identity; Spark is told what was found.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import re
@@ -15,8 +13,6 @@ from urllib.parse import urlsplit
 from reader.errors import ConfigurationError
 from reader.storage.base import PATIENCE, ClientStorage, is_true, require_unset
 from reader.storage.stores import StorageClient
-
-__all__ = ["AzureStorage"]
 
 _URI = re.compile(
     r"abfss?://(?P<container>[^@/]+)@(?P<account>[a-z0-9]+)\.(?:dfs|blob)\.core\.windows\.net"
@@ -56,11 +52,7 @@ _RIVALS = {
     "account_key": (),
     "sas_token": _VARIABLES["account_key"],
     "federated_token_file": (*_VARIABLES["account_key"], *_BEARER),
-    "client_secret": (
-        *_VARIABLES["account_key"],
-        *_BEARER,
-        *_VARIABLES["federated_token_file"],
-    ),
+    "client_secret": (*_VARIABLES["account_key"], *_BEARER, *_VARIABLES["federated_token_file"]),
 }
 _ENDPOINTS = ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 # Of Spark's client, which tries thirty times by default, for a quarter of an hour; ms.

@@ -23,22 +23,7 @@ if TYPE_CHECKING:
     from reader.storage.objects import Objects
     from reader.storage.stores import StorageClient
 
-__all__ = [
-    "PATIENCE",
-    "ClientStorage",
-    "Storage",
-    "component",
-    "is_true",
-    "require_unset",
-    "scheme_of",
-]
-
-PATIENCE = {
-    "connect_timeout": "5s",
-    "timeout": "60s",
-    "max_retries": "5",
-    "retry_timeout": "30s",
-}
+PATIENCE = {"connect_timeout": "5s", "timeout": "60s", "max_retries": "5", "retry_timeout": "30s"}
 """Of delta-rs, which waits for minutes on a dead endpoint by default; a user wants to be told."""
 
 _SAFE = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")

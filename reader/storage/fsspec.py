@@ -1,7 +1,5 @@
 """Any other scheme, through the fsspec package that knows it; options are that package's own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +8,6 @@ import pyarrow.fs as pafs
 from reader.errors import ConfigurationError
 from reader.storage.base import Storage, scheme_of
 from reader.storage.last_calls import Held, call
-
-__all__ = ["FsspecStorage"]
 
 
 class FsspecStorage(Storage):

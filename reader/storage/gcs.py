@@ -5,8 +5,6 @@ credentials, then the machine's metadata server, as object_store has it; Spark's
 what was found.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -15,8 +13,6 @@ from typing import Any
 from reader.errors import ConfigurationError
 from reader.storage.base import PATIENCE, ClientStorage, is_true, require_unset
 from reader.storage.stores import StorageClient
-
-__all__ = ["GcsStorage"]
 
 _GS = "spark.hadoop.fs.gs."
 _DELTA_NAMES = {

@@ -4,15 +4,11 @@ Format: ``<configuration><property><name>…</name><value>…</value></property>
 ``core-site.xml`` and then ``hdfs-site.xml``, as Hadoop's ``Configuration`` reads them.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 from reader.errors import ConfigurationError
-
-__all__ = ["hadoop_properties"]
 
 _FILES = ("core-site.xml", "hdfs-site.xml")
 _OURS = re.compile(r"(dfs|fs|hadoop|ipc)\.")

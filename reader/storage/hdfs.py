@@ -5,8 +5,6 @@ Commits are renames that do not overwrite. Hadoop's configuration is that of ``c
 ``kinit``.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from urllib.parse import urlsplit
@@ -15,8 +13,6 @@ from reader.errors import ConfigurationError, UnavailableError, plain_text
 from reader.storage.base import ClientStorage
 from reader.storage.hadoop_conf import hadoop_properties
 from reader.storage.stores import StorageClient
-
-__all__ = ["HdfsStorage"]
 
 # Of others, delta-rs reads some by another name than it has written them, and says that there is no
 # table; HDFS has no colon.
@@ -79,8 +75,7 @@ class HdfsStorage(ClientStorage):
             from reader.storage.stores.hdfs_client import HdfsClient
         except ImportError as error:
             raise ConfigurationError(
-                "hdfs:// needs the package hdfs-native",
-                hint="pip install 'pulsar-lake[hdfs]'",
+                "hdfs:// needs the package hdfs-native", hint="pip install 'pulsar-lake[hdfs]'"
             ) from error
         place = f"hdfs://{urlsplit(self.root).netloc}"
         try:

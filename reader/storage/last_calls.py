@@ -6,16 +6,12 @@ the process hangs, or aborts. So at exit what still reads is closed (``before_th
 call is let in any more, and those under way, and the files, are waited for.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-__all__ = ["Held", "before_the_end", "call"]
 
 _QUIET_SECONDS = 0.1
 _HELD_SECONDS = 3.0

@@ -15,8 +15,6 @@ from reader.storage.base import Storage
 if TYPE_CHECKING:
     from reader.storage.objects import Objects
 
-__all__ = ["LocalStorage"]
-
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 
 

@@ -4,16 +4,12 @@ What decides who was first is the store itself: a conditional PUT, a link in a d
 that does not overwrite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from reader.errors import UnavailableError, plain_text
 from reader.storage.stored_object import StoredObject
 from reader.storage.stores import StorageClient, temporary_name
-
-__all__ = ["Objects"]
 
 
 class Objects:

@@ -4,16 +4,12 @@ Each commit, and each decision of a write, is a put that only one of several may
 takes the condition and ignores it would let two offloaders both win: rows lost, or twice.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from contextlib import suppress
 
 from reader.errors import ConfigurationError, UnavailableError
 from reader.storage.objects import Objects
-
-__all__ = ["require_exclusive_put"]
 
 
 def require_exclusive_put(objects: Objects, place: str) -> None:

@@ -17,8 +17,6 @@ from reader.storage.base import PATIENCE, Storage, is_true, require_unset
 if TYPE_CHECKING:
     from reader.storage.objects import Objects
 
-__all__ = ["S3Storage"]
-
 _PROVIDER = "spark.hadoop.fs.s3a.aws.credentials.provider"
 
 _TOKENS = ("AWS_SESSION_TOKEN", "AWS_TOKEN")  # of a key of the environment, with another's

@@ -1,10 +1,6 @@
 """One object of a storage, as a listing tells it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-
-__all__ = ["StoredObject"]
 
 
 @dataclass(frozen=True, slots=True)

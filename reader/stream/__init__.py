@@ -16,19 +16,10 @@
 Nothing here knows Spark.
 """
 
-from __future__ import annotations
-
 from reader.stream.offsets import PartitionOffset, StreamOffset
 from reader.stream.stream_options import StreamOptions
 from reader.stream.tails import Tails
 from reader.stream.topic_batch import TopicBatch
 from reader.stream.topic_stream import TopicStream
 
-__all__ = [
-    "PartitionOffset",
-    "StreamOffset",
-    "StreamOptions",
-    "Tails",
-    "TopicBatch",
-    "TopicStream",
-]
+__all__ = ["PartitionOffset", "StreamOffset", "StreamOptions", "Tails", "TopicBatch", "TopicStream"]

@@ -9,8 +9,6 @@ In the table by its statistics and the rows of one file, exactly. In what is hot
 Pulsar's own seek finds a time: publish times are producers' clocks, and mostly ascend.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -26,8 +24,6 @@ from reader.plan import ColdFile, FilesRead, Plan, RowFilter, SplitsRead
 from reader.sources import RowFormat, read_rows
 from reader.stream.limits import NO_TIME, Entries
 from reader.stream.topic_batch import TopicBatch
-
-__all__ = ["entries_of", "entries_of_splits", "position_before"]
 
 _COLUMNS = ("__ledgerId", "__entryId", "__publishTime")
 _OF_BATCHES = (KIND_COLUMN, "__encryptionContext")

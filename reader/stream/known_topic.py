@@ -6,8 +6,6 @@ are listed after a batch's end is known, as all that messages up to there name a
 Ledgers first, then the table.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -28,8 +26,6 @@ from reader.pulsar import PartitionLedgers
 from reader.stream.losses import LossReader, expired, is_made_again, missing
 from reader.stream.offsets import PartitionOffset
 from reader.table import TopicTable
-
-__all__ = ["KnownTopic", "another_topic"]
 
 _TABLE_SECONDS = 5.0
 """How old the newest version may be that a batch of hot rows alone goes by."""

@@ -4,8 +4,6 @@ Of files the log says how many rows there are; of hot entries that is estimated,
 that there are. Seconds: the age of the oldest message that was not read.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +11,6 @@ from dataclasses import dataclass, replace
 from reader.clients import Clients
 from reader.model import Partition, Position, Split
 from reader.stream.topic_batch import TopicBatch
-
-__all__ = ["Lag", "LagReader"]
 
 _SECONDS = 5.0
 """How long what was read of entries is believed."""

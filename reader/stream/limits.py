@@ -26,8 +26,6 @@ import numpy.typing as npt
 
 from reader.model import Partition, Position
 
-__all__ = ["NO_TIME", "Entries", "EntryQueue", "Limits", "count_rows", "take"]
-
 Int64s = npt.NDArray[np.int64]
 _UNKNOWN = np.iinfo(np.int64).min
 NO_TIME = _UNKNOWN + 1

@@ -19,8 +19,6 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does:
    partition, it never forgets.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
 
@@ -36,8 +34,6 @@ from reader.plan import (
 from reader.pulsar import PartitionLedgers
 from reader.stream.offsets import PartitionOffset
 from reader.table import TopicTable, records_upto
-
-__all__ = ["LossReader", "expired", "is_made_again", "missing", "warn_once"]
 
 _REMEMBERED = 1_024
 

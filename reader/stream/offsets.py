@@ -21,8 +21,6 @@ from typing import Any
 from reader.errors import ConfigurationError
 from reader.model import BEFORE_ALL, Partition, Position, Topic
 
-__all__ = ["PartitionOffset", "StreamOffset"]
-
 _FORMAT = 1
 
 

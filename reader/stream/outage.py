@@ -4,14 +4,10 @@ A broker that restarts is away for half a minute, and a query that ended each ti
 watched. Only what stays away is an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 
 from reader.errors import UnavailableError
-
-__all__ = ["Outage"]
 
 T = TypeVar("T")
 

@@ -4,8 +4,6 @@ It is moved behind what has been read, and nothing is read by it: where a stream
 checkpoint says. As any durable subscription it keeps Pulsar from trimming what lies behind it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection
 
@@ -13,8 +11,6 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import BEFORE_ALL, Partition, Position, Topic
 from reader.stream.offsets import StreamOffset
-
-__all__ = ["ShownPlace"]
 
 _OURS = {"pulsar-lake.stream": "place"}
 """By this property a subscription says that a stream made it, and moves it."""

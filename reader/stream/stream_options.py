@@ -1,7 +1,5 @@
 """The options of a stream, by the names that Kafka's and Delta's sources taught."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -18,8 +16,6 @@ from reader.config import Duration, Section
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
 from reader.stream.offsets import StreamOffset
-
-__all__ = ["Place", "StreamOptions", "matching"]
 
 _SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}

@@ -6,8 +6,6 @@ others; a partition that has not moved for a while is asked for less often. With
 ledgers say it, by the admin REST, for a minute before it is tried again.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -26,8 +24,6 @@ from reader.stream.stream_options import matching
 
 if TYPE_CHECKING:
     from reader.pulsar.binary import BrokerClient
-
-__all__ = ["PatternTopics", "Tails"]
 
 _LEAST_SECONDS, _MOST_SECONDS = 0.1, 0.5
 _QUIET_TIMES = 0.1

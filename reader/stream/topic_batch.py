@@ -40,8 +40,6 @@ from reader.plan import (
 )
 from reader.stream.offsets import PartitionOffset
 
-__all__ = ["TopicBatch"]
-
 _Range = tuple[Position, Position]
 
 

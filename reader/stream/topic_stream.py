@@ -1,7 +1,5 @@
 """One stream: the positions that a query goes through, and what lies between two of them."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,8 +29,6 @@ from reader.stream.shown_place import ShownPlace
 from reader.stream.stream_options import Place, StreamOptions, partition_of
 from reader.stream.tails import PatternTopics, Tails
 from reader.stream.topic_batch import TopicBatch
-
-__all__ = ["TopicStream"]
 
 _LAG_SECONDS = 5.0
 
@@ -397,11 +393,7 @@ class TopicStream:
                 self._shown.show(at, self._options.topics or pattern)
 
     def _planned(
-        self,
-        start: StreamOffset,
-        end: StreamOffset,
-        *,
-        lost: Callable[[str], None] | None = None,
+        self, start: StreamOffset, end: StreamOffset, *, lost: Callable[[str], None] | None = None
     ) -> list[TopicBatch]:
         found = []
         for topic, starts, ends in _by_topic(start, end):

@@ -24,18 +24,10 @@ Reads only: nothing here commits (``offloader/commit``). Imports ``reader.storag
 Delta log".
 """
 
-from __future__ import annotations
-
 from reader.table.external_features import foreign_features, require_readable
 from reader.table.file_paths import is_inside, stored_name
 from reader.table.followed_tables import MOST_FILES, FollowedTables
-from reader.table.log import (
-    AddedFile,
-    FileChanges,
-    LoggedCommit,
-    read_file_changes,
-    records_upto,
-)
+from reader.table.log import AddedFile, FileChanges, LoggedCommit, read_file_changes, records_upto
 from reader.table.log_numbers import PartitionNumbers, TopicNumbers
 from reader.table.offloaded_ledgers import (
     LEDGERS_KEY,

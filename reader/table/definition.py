@@ -1,7 +1,5 @@
 """What a version of a table says of itself: its identity, properties and columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -9,8 +7,6 @@ from typing import Self
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.table import ProtocolVersions
-
-__all__ = ["TableDefinition"]
 
 
 @dataclass(frozen=True, slots=True)

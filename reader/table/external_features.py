@@ -1,11 +1,7 @@
 """Which features of Delta's protocol a table may have to be read as plain Parquet files."""
 
-from __future__ import annotations
-
 from reader.errors import UnsupportedError
 from reader.table.topic_table import TopicTable
-
-__all__ = ["foreign_features", "require_readable"]
 
 _OURS = {"timestampNtz"}  # no other needs a reader that heeds it
 _MAPPING = "delta.columnMapping.mode"

@@ -5,8 +5,6 @@ directory; who can write a log could otherwise have any file that readers may op
 rewritten.
 """
 
-from __future__ import annotations
-
 import re
 from urllib.parse import unquote
 
@@ -14,8 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.errors import CorruptError
-
-__all__ = ["is_inside", "require_inside", "stored_name"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SEPARATOR = re.compile(r"[/\\]")

@@ -16,8 +16,6 @@ Who queries keeps the files of some tables as well (``MOST_FILES``); who offload
 topics keeps none.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from threading import Lock
 
@@ -25,8 +23,6 @@ from reader.model import Topic
 from reader.storage import Storage
 from reader.table.log import LoggedCommit, read_commit
 from reader.table.topic_table import TopicTable
-
-__all__ = ["MOST_FILES", "FollowedTables"]
 
 MOST_FILES = 1 << 19
 """Of all kept tables together: some 100 MiB."""

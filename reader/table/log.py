@@ -5,8 +5,6 @@ it waits for the storage. Format: the Delta protocol's "Delta Log Entries" and "
 Information".
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,18 +17,6 @@ from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model import Topic
 from reader.storage import Storage
 from reader.table.offloaded_ledgers import LEDGERS_KEY, OffloadedLedger, decode_ledgers
-
-__all__ = [
-    "COMMIT_KEY",
-    "AddedFile",
-    "FileChanges",
-    "LoggedCommit",
-    "newest_first",
-    "read_commit",
-    "read_file_changes",
-    "recorded_ledgers",
-    "records_upto",
-]
 
 COMMIT_KEY = "pulsarlake.commit"
 """Every commit of ours has an id of that name; one without is an external writer's."""
@@ -130,8 +116,7 @@ def _read(
         return None
     except (OSError, pa.ArrowException) as error:
         raise UnavailableError(
-            f"cannot read {path}: {plain_text(error)}",
-            hint="check storage.uri and storage.options",
+            f"cannot read {path}: {plain_text(error)}", hint="check storage.uri and storage.options"
         ) from error
     try:
         return parse(version, [json.loads(line) for line in lines])

@@ -19,8 +19,6 @@ from typing import Generic, TypeVar, overload
 
 from reader.model import BEFORE_ALL, Partition, Position, Topic
 
-__all__ = ["LogField", "PartitionNumbers", "TopicNumbers"]
-
 Value = TypeVar("Value")
 
 

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, fields
 
 from reader.errors import CorruptError, plain_text
 
-__all__ = ["LEDGERS_KEY", "OffloadedLedger", "decode_ledgers", "encode_ledgers"]
-
 LEDGERS_KEY = "pulsarlake.ledgers"
 
 _LOST = "lost"  # stored in place of a tier (docs/formats.md): keep it

@@ -1,9 +1,5 @@
 """Properties of a table (``metaData.configuration`` of the Delta protocol) that are ours."""
 
-from __future__ import annotations
-
-__all__ = ["CLUSTER_KEY", "CREATED_KEY", "PARTITIONS_KEY", "SCHEMAS_KEY"]
-
 CLUSTER_KEY = "pulsarlake.cluster"
 """The name of the cluster that the table was filled from, or ""."""
 

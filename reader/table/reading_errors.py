@@ -1,22 +1,12 @@
 """What can go wrong while a version's log and files are read."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import pyarrow as pa
 
-from reader.errors import (
-    CorruptError,
-    NotFoundError,
-    PulsarLakeError,
-    UnavailableError,
-    plain_text,
-)
+from reader.errors import CorruptError, NotFoundError, PulsarLakeError, UnavailableError, plain_text
 from reader.model import Topic
-
-__all__ = ["file_errors", "storage_error"]
 
 
 @contextmanager

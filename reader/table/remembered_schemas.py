@@ -5,8 +5,6 @@ its number to another one. So the table keeps every definition that was register
 were added, as long as they fit.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib
@@ -14,8 +12,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from reader.model import SchemaInfo
-
-__all__ = ["decode_schemas", "encode_schemas"]
 
 MOST_BYTES = 1 << 17
 """The maximum length of the property. The log repeats it in each change of columns."""

@@ -15,29 +15,18 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.table import ProtocolVersions
 
-from reader.errors import (
-    CommitConflictError,
-    CorruptError,
-    NotFoundError,
-)
+from reader.errors import CommitConflictError, CorruptError, NotFoundError
 from reader.model import Partition, Position, SchemaInfo, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.storage import Storage
 from reader.table.definition import TableDefinition
 from reader.table.file_paths import require_inside
-from reader.table.log import (
-    LoggedCommit,
-    newest_first,
-    read_commit,
-    recorded_ledgers,
-)
+from reader.table.log import LoggedCommit, newest_first, read_commit, recorded_ledgers
 from reader.table.log_numbers import PartitionNumbers, TopicNumbers
 from reader.table.offloaded_ledgers import OffloadedLedger
 from reader.table.properties import CREATED_KEY, SCHEMAS_KEY
 from reader.table.reading_errors import storage_error
 from reader.table.remembered_schemas import decode_schemas
-
-__all__ = ["BATCH_ROWS", "TopicTable"]
 
 BATCH_ROWS = 1 << 17
 """How many rows a batch of ``TopicTable.batches`` has at most, where its caller does not say."""

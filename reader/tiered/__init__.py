@@ -21,8 +21,6 @@ Imports ``reader.config``, ``reader.errors``, ``reader.kernels``, ``reader.model
 ``reader.prefetch``, ``reader.storage`` and ``reader.wire``.
 """
 
-from __future__ import annotations
-
 from reader.tiered.prewarm import prewarm
 from reader.tiered.tiered_ledgers import TieredLedgers, format_of
 

@@ -12,8 +12,6 @@ An entry never crosses blocks. Rules of the walk:
 3. what follows the last entry is padding, which may end within its four bytes.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,8 +25,6 @@ from reader.kernels.unaligned import u32
 from reader.tiered.jcloud_index import BLOCK_HEADER, ENTRY_HEADER, JcloudIndex
 from reader.tiered.ledger_end import LedgerEnd
 from reader.tiered.walk import Bytes, Found, Walk, next_of
-
-__all__ = ["JcloudLedger", "JcloudWalk"]
 
 _MAGIC = 0xFBDBABCB
 _HEADER = struct.Struct(">Iqqq")

@@ -10,8 +10,6 @@ Blocks lie one behind the other in the data object, from its first byte on, and 
 the first block is 0.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 
@@ -20,8 +18,6 @@ import numpy.typing as npt
 
 from reader.errors import CorruptError, UnsupportedError
 from reader.tiered.ledger_end import LedgerEnd, parse_ledger_end
-
-__all__ = ["BLOCK_HEADER", "ENTRY_HEADER", "JcloudIndex", "parse_index"]
 
 _MAGIC = 0xDE47DE47
 _STREAMING_MAGIC = 0x3D1FB0BC

@@ -3,16 +3,12 @@
 Ensembles and digest are of no use: BookKeeper's copy is deleted, and no digest is stored.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
 from reader.errors import CorruptError
 from reader.wire.pulsar_pb2 import LedgerMetadataFormat
-
-__all__ = ["LedgerEnd", "parse_ledger_end"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,32 +5,15 @@ has for some of the keys where a read of ``data`` may begin: at the key's record
 are compressed in blocks, at the block that has it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from reader.errors import CorruptError, UnsupportedError
 from reader.tiered.ledger_end import LedgerEnd, parse_ledger_end
-from reader.tiered.sequence_file import (
-    BYTES,
-    Compression,
-    Header,
-    long_pairs,
-    parse_header,
-)
+from reader.tiered.sequence_file import BYTES, Compression, Header, long_pairs, parse_header
 from reader.tiered.sequence_walk import sequence_walk
 from reader.tiered.walk import Int64s, Walk, next_of
-
-__all__ = [
-    "METADATA_KEY",
-    "MapFile",
-    "map_file",
-    "map_file_without_index",
-    "metadata_walk",
-    "parse_data_header",
-]
 
 METADATA_KEY = -1
 

@@ -4,14 +4,10 @@ Sources: ``DataBlockUtils`` of the jcloud offloader, ``FileSystemManagedLedgerOf
 ``Codec.encode`` for a topic's name in that of its managed ledger.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import quote_plus
 
 from reader.model import OffloadContext, Partition
-
-__all__ = ["ObjectNames", "filesystem_names", "jcloud_names"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Byte ranges of objects, through whatever filesystem a storage has. Errors are ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,8 +10,6 @@ import pyarrow.fs as pafs
 from reader.errors import CorruptError, NotFoundError, UnavailableError, plain_text
 from reader.storage import Storage
 from reader.tiered.walk import Bytes
-
-__all__ = ["ObjectReads"]
 
 
 class ObjectReads:

@@ -6,16 +6,12 @@ an object with very many entries each second, fourth, … place is kept: then a 
 entries more.
 """
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_right, insort
 
 import numpy as np
 
 from reader.tiered.walk import Found, Int64s
-
-__all__ = ["MOST_BYTES", "Places"]
 
 MOST_BYTES = 1 << 20
 """Of what is kept of an object: the places of some 130,000 entries that follow each other."""

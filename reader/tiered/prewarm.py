@@ -1,7 +1,5 @@
 """Compiles every kernel of this room, or loads it from disk, before the first query needs it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
@@ -14,8 +12,6 @@ from reader.tiered.ledger_end import LedgerEnd
 from reader.tiered.sequence_file import LONG, Compression, Header
 from reader.tiered.sequence_walk import sequence_walk
 from reader.tiered.walk import Walk
-
-__all__ = ["prewarm"]
 
 # entry 0, which is "x"
 _ENTRY = bytes.fromhex("00000001 0000000000000000 78")

@@ -18,8 +18,6 @@ and now and then, instead of a length, -1 4 · sync marker 16. Compressed by blo
 A LongWritable is 8 bytes, a BytesWritable a length 4 and its bytes.
 """
 
-from __future__ import annotations
-
 import bz2
 import zlib
 from collections.abc import Callable, Iterator
@@ -29,18 +27,6 @@ from functools import partial
 from typing import Any
 
 from reader.errors import CorruptError, UnsupportedError
-
-__all__ = [
-    "LONG",
-    "MOST_INFLATED",
-    "SYNC",
-    "Compression",
-    "Header",
-    "inflated",
-    "long_pairs",
-    "parse_header",
-    "vint",
-]
 
 LONG, BYTES = "org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.BytesWritable"
 SYNC = 20

@@ -3,8 +3,6 @@
 Keys are the entries' ids, from -1, which is the ledger's metadata, on; none is missing.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -16,8 +14,6 @@ from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
 from reader.tiered.sequence_file import MOST_INFLATED, SYNC, Compression, Header, inflated, vint
 from reader.tiered.walk import Bytes, Found, Walk
-
-__all__ = ["MOST_TOGETHER", "SequenceWalk", "sequence_walk"]
 
 _RECORD = 16
 """Bytes of a record before its value: two lengths, and the key."""

@@ -44,15 +44,6 @@ from reader.tiered.object_reads import ObjectReads
 from reader.tiered.places import Places
 from reader.tiered.walk import Bytes, Found, Walk
 
-__all__ = [
-    "WINDOW",
-    "WINDOWS_AT_ONCE",
-    "Range",
-    "SalvagedLedger",
-    "TieredLedgers",
-    "format_of",
-]
-
 Range = tuple[int, OffloadContext, int, int]
 """Ledger id, where it is, first and last entry (inclusive)."""
 

@@ -5,16 +5,12 @@ gives all that lie there, and takes the entries; ``at`` moves behind what was us
 given again, with what follows.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-__all__ = ["Bytes", "Found", "Int64s", "Walk", "next_of"]
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]

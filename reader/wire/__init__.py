@@ -6,8 +6,6 @@
 Imports only ``reader.errors``.
 """
 
-from __future__ import annotations
-
 from reader.wire.protobuf_fields import Fields, encoded, fields, read_varint, varint
 
 __all__ = ["Fields", "encoded", "fields", "read_varint", "varint"]

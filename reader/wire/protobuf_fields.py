@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from reader.errors import CorruptError
 
-__all__ = ["Fields", "encoded", "fields", "read_varint", "varint"]
-
 _WORD = 1 << 64
 _ONE_BYTE = [bytes((value,)) for value in range(0x80)]
 Value = int | str | bytes | None

@@ -8,5 +8,3 @@
 What is to be read is planned in ``reader.plan``. Imports ``reader`` and, of this package, ``ddl``
 and ``session``.
 """
-
-__all__: list[str] = []

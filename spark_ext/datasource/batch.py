@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from reader.config import ReadConfig
     from reader.plan import Read, Snapshot
 
-__all__ = ["PulsarDataSource", "PulsarReader"]
-
 
 class PulsarPartition(InputPartition):
     """What one task reads."""
@@ -77,8 +75,7 @@ class PulsarDataSource(DataSource):
         )
         if options.get("config", path) != path:
             raise ConfigurationError(
-                "the settings of Pulsar cannot be chosen by an option",
-                hint=f"leave it out: {hint}",
+                "the settings of Pulsar cannot be chosen by an option", hint=f"leave it out: {hint}"
             )
         self._config = load_settings(path)
         if path is None and not environment_names_admin():

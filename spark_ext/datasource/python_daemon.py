@@ -5,14 +5,10 @@ a second of CPU. And after each task a worker collects garbage, for which it wou
 that again.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-
-__all__ = ["preload", "run"]
 
 _MODULES = ("pyspark.worker", "spark_ext.datasource.tasks")
 

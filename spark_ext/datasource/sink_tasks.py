@@ -4,8 +4,6 @@ Both have the form in which Spark runs a Python data source (``spark_ext.datasou
 shim gives rows to the one, and partitions of the manifest to the other.
 """
 
-from __future__ import annotations
-
 import pickle
 import random
 import time
@@ -34,17 +32,6 @@ from reader.sink import (
     send_partition,
 )
 from spark_ext.session.errors import carried
-
-__all__ = [
-    "MESSAGE",
-    "SENT",
-    "SendTask",
-    "WriteFormat",
-    "run_sending",
-    "run_writing",
-    "send_task",
-    "write_rows",
-]
 
 MESSAGE = StructType([StructField("message", BinaryType())])
 SENT = StructType([StructField("partition", StringType()), StructField("messages", LongType())])

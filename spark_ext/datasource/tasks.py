@@ -20,14 +20,6 @@ from reader.plan import Predicate, Read, Snapshot, make_plan, plan_reads
 from reader.sources import RowFormat, conform, read_rows
 from spark_ext.session.errors import carried
 
-__all__ = [
-    "TaskFormat",
-    "plan_tasks",
-    "read_task",
-    "run_stream_task",
-    "run_task",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TaskFormat:

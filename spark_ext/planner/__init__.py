@@ -20,5 +20,3 @@
 No row is read here. Imports ``reader`` and, of this package, ``datasource``, ``ddl``, ``session``
 and ``without_pandas``.
 """
-
-__all__: list[str] = []

@@ -4,8 +4,6 @@ Spark asks for the files that a query's filters leave, and for what the log's st
 without a file. The log is read by delta-rs, once a version: no log is replayed in the JVM.
 """
 
-from __future__ import annotations
-
 import re
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
@@ -33,8 +31,6 @@ from spark_ext.planner.protocol import (
     TableFiles,
 )
 from spark_ext.planner.topic_names import COLD
-
-__all__ = ["ColdTables", "TableVersion", "described"]
 
 _EXTREMES = ("min", "max")
 _KEPT_TABLES = 64

@@ -4,8 +4,6 @@ A column keeps its type for good and structs only grow: so members that are adde
 columns are all that can change. A topic that comes later may have another type for a column.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +13,6 @@ import pyarrow as pa
 from reader.errors import ConfigurationError
 from reader.plan import Snapshot
 from spark_ext.ddl import type_ddl
-
-__all__ = ["require_columns"]
 
 _SPARK_TYPES = {
     "boolean": "BOOLEAN",

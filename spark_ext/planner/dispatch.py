@@ -1,7 +1,5 @@
 """Which part of the planner answers which question."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import Lock
 
@@ -13,8 +11,6 @@ from spark_ext.planner.relations import Relations
 from spark_ext.planner.sinks import Sinks
 from spark_ext.planner.streams import Streams
 from spark_ext.session.handoff import load_settings
-
-__all__ = ["Planner", "load_pyspark"]
 
 _loading = Lock()
 

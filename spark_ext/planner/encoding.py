@@ -3,8 +3,6 @@
 A member that is missing, unknown or of another type is an error. Source: RFC 8259.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,18 +14,6 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from reader.errors import PulsarLakeError
 from spark_ext.planner import protocol
 from spark_ext.planner.protocol import Question
-
-__all__ = [
-    "ErrorData",
-    "Failure",
-    "Reply",
-    "Request",
-    "decode",
-    "decode_request",
-    "encode",
-    "field_types",
-    "questions",
-]
 
 T = TypeVar("T")
 _PLAIN = (str, int, float, bool, NoneType)

@@ -1,7 +1,5 @@
 """The messages as records in Java: ``python -m spark_ext.planner.java_messages`` writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -9,17 +7,8 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 from spark_ext.planner import protocol
-from spark_ext.planner.encoding import (
-    ErrorData,
-    Failure,
-    Reply,
-    Request,
-    field_types,
-    questions,
-)
+from spark_ext.planner.encoding import ErrorData, Failure, Reply, Request, field_types, questions
 from spark_ext.planner.protocol import Scalar
-
-__all__ = ["TARGET", "java_source"]
 
 TARGET = Path(__file__).parents[1] / "jvm/io/pulsarlake/spark/planner/Messages.java"
 

@@ -4,15 +4,11 @@ What is not understood here is left out: that only prunes less, since Spark eval
 again on the rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from reader.model.row_kinds import KIND_COLUMN
 from reader.plan import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal
 from spark_ext.planner.protocol import Expression
-
-__all__ = ["expression_of", "filters_of", "predicates_of"]
 
 _MIRRORED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}

@@ -9,8 +9,6 @@ is printed goes to stderr, Spark's log.
 It ends when its input closes (the JVM is gone) or after ``--idle`` seconds without a request.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -37,8 +35,6 @@ from spark_ext.planner.protocol import LoadRelation, LoadVersion, Question
 from spark_ext.planner.topic_names import TIERS_SUFFIX
 from spark_ext.session.errors import to_data
 from spark_ext.without_pandas import keep_out_pandas
-
-__all__ = ["Answering", "main", "read_lines", "reply", "serve"]
 
 _IDLE_SECONDS = 600.0
 _PARALLEL = 8

@@ -8,8 +8,6 @@ snapshot's name holds what is read: hot segments that are empty or that only wai
 plans.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Iterator
@@ -27,10 +25,9 @@ from spark_ext.planner.cold_tables import TableVersion
 from spark_ext.planner.encoding import decode
 from spark_ext.planner.predicates import predicates_of
 from spark_ext.planner.protocol import Expression, HotRead
-from spark_ext.planner.relations import COLD, HOT, topic_of
+from spark_ext.planner.relations import topic_of
+from spark_ext.planner.topic_names import COLD, HOT
 from spark_ext.session.builder import catalog_settings
-
-__all__ = ["catalog_clients", "command_queries", "plans_of", "prepared"]
 
 _SHIM = "io.pulsarlake.spark.catalog.PulsarCatalog"
 _SKIPPED = ("ReusedExchangeExec", "ReusedSubqueryExec")

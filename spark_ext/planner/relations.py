@@ -8,8 +8,6 @@ orders$hot@TOKEN         the hot rows of the snapshot that the token holds, and 
 orders$cold@VERSION      the rows of one version of its table (``cold_tables``)
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -46,17 +44,6 @@ from spark_ext.planner.topic_names import (
     TIERS_SUFFIX,
     plain_topic,
 )
-
-__all__ = [
-    "COLD",
-    "COMPACTED",
-    "HOT",
-    "TIERS_SUFFIX",
-    "Relations",
-    "compacted_text",
-    "topic_of",
-    "view_text",
-]
 
 _KEPT_SNAPSHOTS = 64
 _KEPT_SEGMENTS = 1 << 18

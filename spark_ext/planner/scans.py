@@ -4,8 +4,6 @@ This is the form in which Spark runs a Python data source. Spark's own way there
 processes to look the source up, make it and plan it; the planner is warm and has the snapshot.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
@@ -22,8 +20,6 @@ from reader.stream import TopicBatch
 from spark_ext.datasource.tasks import TaskFormat, plan_tasks, run_stream_task, run_task
 from spark_ext.planner.predicates import predicates_of
 from spark_ext.planner.protocol import HotRead, PythonFunction, TaskPlan
-
-__all__ = ["hot_scan", "pickled_function", "pickled_scan", "tier_scan"]
 
 
 def hot_scan(clients: Clients, snapshot: Snapshot, read: HotRead, parallelism: int) -> TaskPlan:

@@ -1,7 +1,5 @@
 """Columns of rows that are written, from Spark's JSON of a schema."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa
@@ -25,8 +23,6 @@ from pyspark.sql.types import (
 )
 
 from reader.errors import ConfigurationError
-
-__all__ = ["arrow_columns"]
 
 # Some of them are structs for Arrow, which say nothing to whoever reads a topic.
 _OF_SPARK_ALONE = (

@@ -1,7 +1,5 @@
 """Tasks of a write as Spark's Python workers run them: rows staged, and what is staged sent."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from reader.config import ReadConfig
@@ -16,8 +14,6 @@ from spark_ext.datasource.sink_tasks import (
 )
 from spark_ext.planner.protocol import PythonFunction, Sending
 from spark_ext.planner.scans import pickled_function, pickled_scan
-
-__all__ = ["sending", "writing"]
 
 
 def writing(form: WriteFormat) -> PythonFunction:

@@ -41,8 +41,6 @@ from spark_ext.planner.topic_names import COLD, COMPACTED, HOT, TIERS_SUFFIX, pl
 if TYPE_CHECKING:
     from reader.sink import NamedWrite, SinkOptions, StagedFile, Target
 
-__all__ = ["SINK", "Sinks"]
-
 SINK, PAYLOAD = "/sink", "/payload"
 """Behind a topic's name: what rows are written to, by name or by position (``WriteNames.java``)."""
 _READ = (COMPACTED, TIERS_SUFFIX, HOT, COLD)

@@ -4,8 +4,6 @@ A stream is named by its options; what is kept of it between two questions (list
 table, subscriptions) is found again by a planner that was started anew.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import uuid
@@ -17,13 +15,7 @@ from reader.clients import Clients
 from reader.model import Tier
 from reader.model.row_kinds import KIND_COLUMN, RowKind
 from reader.plan import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal
-from reader.stream import (
-    StreamOffset,
-    StreamOptions,
-    Tails,
-    TopicBatch,
-    TopicStream,
-)
+from reader.stream import StreamOffset, StreamOptions, Tails, TopicBatch, TopicStream
 from spark_ext.ddl import columns_ddl
 from spark_ext.planner.cold_tables import ColdTables
 from spark_ext.planner.column_changes import require_columns
@@ -47,8 +39,6 @@ from spark_ext.planner.protocol import (
     StreamMetrics,
     TaskPlan,
 )
-
-__all__ = ["Streams"]
 
 _KEPT_STREAMS = 256
 _KEPT_PLANS = 16

@@ -1,11 +1,7 @@
 """Which topic a namespace and a name of the catalog stand for."""
 
-from __future__ import annotations
-
 from reader.errors import NotFoundError
 from reader.model import Topic
-
-__all__ = ["COLD", "COMPACTED", "DEFAULT_NAMESPACE", "HOT", "TIERS_SUFFIX", "plain_topic"]
 
 DEFAULT_NAMESPACE = "public/default"
 COMPACTED = "$compacted"

@@ -13,5 +13,3 @@
 pyspark is imported when a session is first needed. Nothing here knows a topic or a query. Imports
 ``reader``.
 """
-
-__all__: list[str] = []

@@ -17,29 +17,11 @@ from spark_ext.session.handoff import (
     load_settings,
     settings_file,
 )
-from spark_ext.session.jars import (
-    CONNECTORS,
-    class_path,
-    groups_for,
-    session_jars,
-    warehouse,
-)
+from spark_ext.session.jars import CONNECTORS, class_path, groups_for, session_jars, warehouse
 from spark_ext.session.settings import LakeConfig
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = [
-    "CATALOG",
-    "REDACTED",
-    "archive_classes",
-    "build_session",
-    "catalog_settings",
-    "forget_ended_session",
-    "require_catalog",
-    "running_session",
-    "session_conf",
-]
 
 CATALOG = "pulsar"
 _SHIM = "io.pulsarlake.spark.catalog.PulsarCatalog"

@@ -12,8 +12,6 @@ compared at each start, which takes a tenth of a second. The few newest archives
 An archive is code: nobody else may write to its folder.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json
@@ -31,14 +29,6 @@ from zlib import crc32
 from reader.errors import UnavailableError
 from reader.private_directory import check_private, make_private
 from spark_ext.session.jars import cache_home
-
-__all__ = [
-    "archive_options",
-    "archive_place",
-    "find_archive",
-    "make_archive",
-    "needed",
-]
 
 _CLASS_PATH = "spark.driver.extraClassPath"
 _SETTINGS = (
@@ -132,11 +122,7 @@ def _make(conf: Mapping[str, str], place: Path) -> Path:
         command = [sys.executable, "-P", "-m", __name__, work, str(made), json.dumps(needed(conf))]
         try:
             done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                check=False,
+                command, capture_output=True, text=True, timeout=_SECONDS, check=False
             )
             reason = done.stderr.strip().split("\n")[-1]
         except subprocess.TimeoutExpired:

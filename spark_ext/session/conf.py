@@ -9,8 +9,6 @@ private. Spark starts Python through ``PYSPARK_PYTHON``, and ``format("pulsar")`
 settings file in ``PULSAR_LAKE_CONFIG``: no setting replaces these variables.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
@@ -18,8 +16,6 @@ from pathlib import Path
 from reader.errors import PulsarLakeError
 from spark_ext.session.builder import session_conf
 from spark_ext.session.handoff import SETTINGS_VARIABLE, load_settings
-
-__all__ = ["main", "properties"]
 
 
 def properties(path: str | None, *, quiet: bool = True) -> str:

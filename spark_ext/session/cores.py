@@ -1,12 +1,8 @@
 """How many cores this process may use, as a JVM counts them for ``local[*]``."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path
-
-__all__ = ["usable_cores"]
 
 
 def usable_cores(root: Path = Path("/")) -> int:

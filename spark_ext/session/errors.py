@@ -11,8 +11,6 @@ Two ways lead through Spark, and both carry the same JSON:
 ``error_of`` finds our error again in whatever Spark raised.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -21,8 +19,6 @@ from typing import Any
 
 from reader import errors
 from reader.errors import PulsarLakeError, debugging
-
-__all__ = ["PARAMETER", "carried", "error_of", "from_json", "to_data", "to_json"]
 
 PARAMETER = "pulsarLakeError"
 """The message parameter of the shim's exceptions (``PulsarCatalog.java``)."""

@@ -10,8 +10,6 @@ environment (``SETTINGS_VARIABLE``): what a session could name, anybody who can 
 that this process did not start has what it was started with.
 """
 
-from __future__ import annotations
-
 import atexit
 import fcntl
 import json
@@ -30,14 +28,6 @@ from pydantic_settings import EnvSettingsSource
 
 from reader.errors import ConfigurationError
 from spark_ext.session.settings import LakeConfig
-
-__all__ = [
-    "SETTINGS_VARIABLE",
-    "application_settings_file",
-    "environment_names_admin",
-    "load_settings",
-    "settings_file",
-]
 
 SETTINGS_VARIABLE = "PULSAR_LAKE_CONFIG"
 """In the environment of Spark's JVM: the settings file of ``format("pulsar")``."""

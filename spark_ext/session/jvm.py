@@ -23,8 +23,6 @@ from spark_ext.session.jars import java_lines
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
-__all__ = ["forget_ended_jvm", "launch_jvm", "safe_path"]
-
 _NOISE = ("WARNING: Using incubator modules",)
 _NO_COMMAND = "CMD: bad array subscript"
 """What bash says of Spark's script, once the JVM that makes its command has failed."""

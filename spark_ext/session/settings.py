@@ -1,12 +1,8 @@
 """``[spark]``, and the settings of a lake: what queries through Spark need."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from reader.config import Options, ReadConfig, Section, Url
-
-__all__ = ["LakeConfig", "SparkConfig"]
 
 
 class SparkConfig(Section):

@@ -12,8 +12,6 @@ and Go can also send to a topic. What a client wrote comes with the value as the
 it (`ClientMessage`).
 """
 
-from __future__ import annotations
-
 from testbed.clients.cpp_client import KeyValueTopic, cpp_topics
 from testbed.clients.go_client import go_topics
 from testbed.clients.java_client import java_topics

@@ -6,8 +6,6 @@ all that the C++ client writes in a form of its own. The library is the one insi
 wheel; `cpp/pulsar.h` declares what is used of it.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 import subprocess
@@ -19,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from testbed.programs import ToolMissingError, cpp_build
-
-__all__ = ["KeyValueTopic", "cpp_topics"]
 
 _SOURCES = Path(__file__).with_name("cpp")
 _DEFINITION = (

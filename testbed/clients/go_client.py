@@ -1,14 +1,10 @@
 """The Go client: structs by reflection, through `encoding/json` and the client's Avro library."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 from testbed.clients.messages import ClientTopic, topics_of
 from testbed.programs import go_build
-
-__all__ = ["go_topics"]
 
 _SOURCES = Path(__file__).with_name("go")
 

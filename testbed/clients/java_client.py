@@ -3,8 +3,6 @@
 The classes are generated as source, and compiled together with `java/Client.java`.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import tempfile
@@ -13,8 +11,6 @@ from pathlib import Path
 from testbed.clients.messages import ClientTopic, topics_of
 from testbed.server import config
 from testbed.server.jars import server_jars
-
-__all__ = ["java_topics"]
 
 _SOURCE = Path(__file__).parent / "java" / "Client.java"
 _PRIMITIVES = ("boolean", "byte", "short", "int", "long", "float", "double")

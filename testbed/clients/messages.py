@@ -1,14 +1,10 @@
 """`ClientMessage`: one payload as a client wrote it, and the value as that client reads it."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-__all__ = ["UNCERTAIN", "ClientMessage", "ClientTopic", "topics_of"]
 
 UNCERTAIN = "?"
 """The value of a message of which the client's own form does not tell what it is."""

@@ -4,16 +4,12 @@ The Node client itself is not needed: it takes ready bytes. (It could not be had
 package fetches a library from elsewhere.)
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
 
 from testbed.clients.messages import ClientTopic, topics_of
 from testbed.programs import ToolMissingError
-
-__all__ = ["node_topics"]
 
 _SOURCE = Path(__file__).parent / "node" / "client.js"
 

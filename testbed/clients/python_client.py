@@ -4,8 +4,6 @@
 `AvroSchema` writes symbols by name.
 """
 
-from __future__ import annotations
-
 import base64
 import enum
 import random
@@ -17,8 +15,6 @@ from typing import Any
 import pulsar.schema as pulsar_schema
 
 from testbed.clients.messages import ClientMessage, ClientTopic
-
-__all__ = ["python_topics"]
 
 _LETTERS = string.ascii_letters + string.digits + " _-\"\\/<>&'ä\0\x1f\n\t\u2028€😀"
 _DOUBLES = (0.0, -0.0, 1.0, 0.1, 1e21, 1e-7, 5e-324, 1.7976931348623157e308, 2.0**53)

@@ -10,8 +10,6 @@
 `testbed.closing`, `process` and `server`.
 """
 
-from __future__ import annotations
-
 from testbed.cluster.compact import CompactCluster
 from testbed.cluster.keeper import ClusterKeeper, kept_cluster
 from testbed.cluster.local import LocalCluster

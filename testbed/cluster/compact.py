@@ -1,7 +1,5 @@
 """`CompactCluster`: ZooKeeper and all bookies in one JVM, the broker in another."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -9,8 +7,6 @@ from testbed.cluster.local import LocalCluster, Storage
 from testbed.process import Process, wait_for
 from testbed.server import config
 from testbed.server.classes import compiled
-
-__all__ = ["CompactCluster"]
 
 _SOURCES = Path(__file__).with_name("java")
 

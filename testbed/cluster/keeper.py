@@ -1,7 +1,5 @@
 """`ClusterKeeper`: one cluster that several processes use."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -17,8 +15,6 @@ from testbed.closing import Closing
 from testbed.cluster.local import LocalCluster
 from testbed.cluster.running import Cluster
 from testbed.process import ClusterError
-
-__all__ = ["ClusterKeeper", "kept_cluster"]
 
 _POLL_SECONDS = 0.05
 """The longest time until the socket is closed at the end."""

@@ -1,7 +1,5 @@
 """`LocalCluster`: what the kinds of clusters that a process starts have in common."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile
@@ -15,8 +13,6 @@ from testbed.cluster.running import Cluster, ports_file
 from testbed.process import ClusterError, Process, Server, free_ports, wait_for
 from testbed.server import config
 from testbed.server.jars import offloader_archives, server_jars
-
-__all__ = ["LocalCluster", "Storage"]
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,11 @@
 """`ProcessCluster`: ZooKeeper, each bookie and the broker as a JVM of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.cluster.local import LocalCluster, Storage
 from testbed.cluster.running import Bookie
 from testbed.process import ClusterError, Process, wait_for
-
-__all__ = ["BookieProcess", "ProcessCluster"]
 
 
 class BookieProcess(Bookie, Process):

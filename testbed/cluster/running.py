@@ -9,8 +9,6 @@ from pathlib import Path
 
 from testbed.server import config
 
-__all__ = ["Bookie", "Cluster", "ports_file"]
-
 _START_TLS = bytes.fromhex("0000000b0a06080310091800d20600")
 """A request that every bookie answers, if only with a refusal."""
 

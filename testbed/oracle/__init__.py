@@ -6,11 +6,6 @@
 `testbed.process`, `publish` and `server`.
 """
 
-from __future__ import annotations
-
 from testbed.oracle.java_client import Json, Oracle
 
-__all__ = [
-    "Json",
-    "Oracle",
-]
+__all__ = ["Json", "Oracle"]

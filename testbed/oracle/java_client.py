@@ -8,8 +8,6 @@ The JVM runs the sources in `java/`, which are compiled once against the server'
 with its standard input, so also when this process dies.
 """
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json
@@ -28,8 +26,6 @@ from testbed.publish import MessageId
 from testbed.server import config
 from testbed.server.classes import compiled
 from testbed.server.jars import server_jars
-
-__all__ = ["Json", "Oracle", "OracleError"]
 
 Json = dict[str, Any]
 

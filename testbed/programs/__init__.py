@@ -5,8 +5,6 @@
 The standard library alone.
 """
 
-from __future__ import annotations
-
 from testbed.programs.building import (
     ProgramError,
     ToolMissingError,

@@ -1,7 +1,5 @@
 """Fetch and build programs once, by version or sources; then nothing needs the network."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os
@@ -11,17 +9,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-
-__all__ = [
-    "ProgramError",
-    "ToolMissingError",
-    "cpp_build",
-    "go_build",
-    "go_program",
-    "made_once",
-    "maven_jars",
-    "npm_program",
-]
 
 
 class ProgramError(RuntimeError):

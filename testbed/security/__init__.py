@@ -7,16 +7,8 @@
 Imports `testbed.cluster`, `admin`, `process` and `server.config`.
 """
 
-from __future__ import annotations
-
 from testbed.security.certificates import Authority, Pair
 from testbed.security.secured_cluster import TOKEN_KEY, SecuredCluster
 from testbed.security.tokens import TokenServer
 
-__all__ = [
-    "TOKEN_KEY",
-    "Authority",
-    "Pair",
-    "SecuredCluster",
-    "TokenServer",
-]
+__all__ = ["TOKEN_KEY", "Authority", "Pair", "SecuredCluster", "TokenServer"]

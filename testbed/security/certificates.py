@@ -1,7 +1,5 @@
 """A certificate authority for tests, and what it signs: PEM files."""
 
-from __future__ import annotations
-
 import ipaddress
 import ssl
 from dataclasses import dataclass
@@ -12,8 +10,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-__all__ = ["Authority", "Pair"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """`SecuredCluster`: TLS everywhere, tokens and client certificates, authorization on."""
 
-from __future__ import annotations
-
 import base64
 import ssl
 import tempfile
@@ -17,8 +15,6 @@ from testbed.cluster import ProcessCluster
 from testbed.security.certificates import Authority
 from testbed.security.tokens import make_token
 from testbed.server import config
-
-__all__ = ["TOKEN_KEY", "SecuredCluster"]
 
 _ADMIN = "superuser"
 TOKEN_KEY = b"the key that signs this cluster's tokens"

@@ -1,7 +1,5 @@
 """Tokens as Pulsar's `AuthenticationProviderToken` takes them, and a server that gives them out."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
@@ -15,8 +13,6 @@ from urllib.parse import parse_qsl
 
 from testbed.process import Server
 from testbed.security.certificates import Pair
-
-__all__ = ["TokenServer", "make_token"]
 
 
 def make_token(secret: bytes, role: str, seconds: float | None = None) -> str:

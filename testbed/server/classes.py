@@ -1,7 +1,5 @@
 """Compiles Java of `testbed` against the server's jars, once for each state of its sources."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os
@@ -11,8 +9,6 @@ import tempfile
 from pathlib import Path
 
 from testbed.server.jars import JarsError
-
-__all__ = ["compiled"]
 
 
 def compiled(name: str, sources: Path, jars: Path) -> Path:

@@ -4,28 +4,12 @@ Sizes are for one small machine that runs everything; each value that is not abo
 why it is there.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed.process import ClusterError
-
-__all__ = [
-    "LONG_SESSION_MS",
-    "OFFLOAD_KEYS",
-    "SHORT_SESSION_MS",
-    "Settings",
-    "bookie",
-    "broker",
-    "jvm",
-    "log4j",
-    "offloaders",
-    "write",
-    "zookeeper",
-]
 
 Settings = dict[str, object]
 

@@ -1,7 +1,5 @@
 """The server's jars: fetched once by Maven, then found in a cache (offline from then on)."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os
@@ -11,8 +9,6 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-
-__all__ = ["JarsError", "offloader_archives", "server_jars"]
 
 _HERE = Path(__file__).parent
 

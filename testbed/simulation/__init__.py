@@ -17,8 +17,6 @@ It knows nothing of the product, so that it cannot agree with a bug in it: ``tes
 puts the product on top of it. Imports nothing but the standard library.
 """
 
-from __future__ import annotations
-
 from testbed.simulation.admin_rest import AdminRest
 from testbed.simulation.chunks import follow, incomplete_messages, needed_chunks
 from testbed.simulation.clock import Clock, HostClock

@@ -1,7 +1,5 @@
 """The admin REST of the simulated Pulsar: a request in, status and JSON out, of HEAD headers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -9,8 +7,6 @@ from typing import Any
 from testbed.simulation.cluster_state import HOLD, ClusterState
 from testbed.simulation.ledgers import Ledger, ManagedLedger, Position
 from testbed.simulation.producers import Producers
-
-__all__ = ["AdminRest"]
 
 Answer = tuple[int, Any]
 _NAMESPACE = "public/default"

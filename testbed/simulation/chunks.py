@@ -5,15 +5,11 @@ it, one that was there is sent again, any other belongs to no message. A message
 is over at the end of what was offloaded with that commit: what comes later belongs to no message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
-
-__all__ = ["ChunkStep", "follow", "incomplete_messages", "incomplete_upto", "needed_chunks"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,5 @@
 """The time of a history: one true clock, which only the history moves, and the clocks of hosts."""
 
-from __future__ import annotations
-
-__all__ = ["START_MS", "Clock", "HostClock"]
-
 START_MS = 1_790_000_000_000
 
 

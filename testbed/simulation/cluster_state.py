@@ -1,7 +1,5 @@
 """A Pulsar in memory: topics, ledgers, cursors, transactions; what deletes messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -12,8 +10,6 @@ from testbed.simulation.clock import Clock, HostClock
 from testbed.simulation.entry_bytes import marker_entry, message_entry, stamped
 from testbed.simulation.evolving_schema import SchemaRegistry
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
-
-__all__ = ["HOLD", "ClusterState", "SimulatedTopic"]
 
 HOLD = "pulsar-lake"
 _MOST_BITS = 1

@@ -4,16 +4,12 @@ Which ledgers are in the table, which chunked messages were given up, and which 
 deleted before it stepped over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from copy import copy
 from typing import Any
 
 from testbed.simulation.chunks import incomplete_upto
 from testbed.simulation.ledgers import Ledger, ManagedLedger
-
-__all__ = ["note_commit", "of_old_copy", "said_of"]
 
 _SAID = ("watermark", "lookback", "expected", "stepped_over", "given_up")
 

@@ -4,16 +4,12 @@ An effect is a request to the admin, a read of the bookies, a file, a commit. Ea
 before and after it is done. A history says what happens at the nth point of a step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
 from testbed.simulation.outages import Outages
-
-__all__ = ["CrashError", "Effects", "FailureError", "Trouble"]
 
 Trouble = Literal["crash", "fail", "meet"]
 """The process dies; the effect gives an error, done or not; another process has a turn."""

@@ -1,12 +1,8 @@
 """Entries as a broker stores them, written by hand: MessageMetadata of PulsarApi.proto."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
-
-__all__ = ["marker_entry", "message_entry", "raw_message", "stamped", "stored_values"]
 
 _FIELDS = {
     "producer_name": 1,

@@ -5,15 +5,11 @@ life of the registry the fields are in the opposite order. So a message that is 
 definition than its own gives other rows, or none.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-__all__ = ["SchemaRegistry", "avro_chunks", "avro_message", "life_of", "message_of"]
 
 
 @dataclass(slots=True)

@@ -11,8 +11,6 @@ from testbed.simulation.chunks import follow
 from testbed.simulation.cluster_state import SimulatedTopic
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger
 
-__all__ = ["Expectation", "Row", "RowKind", "expected_rows", "published_rows"]
-
 Place = tuple[int, int, int, int]
 """Partition, ledger, entry, batch index."""
 

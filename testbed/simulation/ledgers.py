@@ -1,11 +1,7 @@
 """A managed ledger of the simulated Pulsar: what it stores, and the truth about each entry."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-
-__all__ = ["Entry", "Ledger", "ManagedLedger", "Position"]
 
 Position = tuple[int, int]
 """(ledger id, entry id)."""

@@ -1,10 +1,6 @@
 """Servers that are away for a while: each request is refused at once, or waits for its timeout."""
 
-from __future__ import annotations
-
 from testbed.simulation.clock import Clock
-
-__all__ = ["BOOKIES", "SERVERS", "TIMEOUT_MS", "Outages", "bookie_of"]
 
 BOOKIES = 3
 """Ledgers lie on one bookie each, by their ids."""

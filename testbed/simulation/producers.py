@@ -6,8 +6,6 @@ snapshot of them, and reads what lies behind the snapshot when it loads the topi
 producer has had for six hours are forgotten.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,8 +13,6 @@ from typing import Literal
 from testbed.simulation.cluster_state import ClusterState
 from testbed.simulation.entry_bytes import stored_values
 from testbed.simulation.ledgers import ManagedLedger, Position
-
-__all__ = ["Frame", "Incident", "IncidentKind", "Producers", "Reply", "Session"]
 
 IncidentKind = Literal[
     "hang up", "hang up behind", "unload", "broker crash", "refuse", "write fails", "slow"

@@ -1,7 +1,5 @@
 """`python -m testbed.storages`: builds the server of each kind, starts it once, says what fails."""
 
-from __future__ import annotations
-
 import sys
 
 from testbed.storages.kinds import KINDS, storage_server

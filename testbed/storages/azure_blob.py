@@ -5,16 +5,12 @@
 Page: "List Blobs" of the Blob service's REST API.
 """
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 from testbed.faults import FaultyStore
 from testbed.storages.translators import run
-
-__all__ = ["AzureBlob"]
 
 _BLOB = re.compile(rb"<Blob>.*?</Blob>", re.DOTALL)
 _NAME = re.compile(rb"<Name>(.*?)</Name>", re.DOTALL)

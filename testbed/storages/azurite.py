@@ -1,7 +1,5 @@
 """`Azurite`: Microsoft's emulator of Azure Blob, in memory, behind `azure_blob`."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 import httpx
@@ -10,8 +8,6 @@ import pyarrow.fs as pafs
 from testbed.process import Process, ProcessServer, free_ports
 from testbed.programs import npm_program
 from testbed.storages.translators import translator
-
-__all__ = ["Azurite"]
 
 _ACCOUNT = "devstoreaccount1"
 # Azurite's own, which its documentation prints.

@@ -1,14 +1,10 @@
 """`Gcs`: fake-gcs-server, in memory, behind a process that translates (`gcs_xml`)."""
 
-from __future__ import annotations
-
 import httpx
 
 from testbed.process import Process, ProcessServer, free_ports
 from testbed.programs import go_program
 from testbed.storages.translators import translator
-
-__all__ = ["Gcs"]
 
 
 class Gcs(ProcessServer):

@@ -6,8 +6,6 @@ One endpoint serves both: what asks for the JSON API goes on unchanged. Pages: G
 reference (objects, multipart uploads, preconditions) and "List objects".
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -19,8 +17,6 @@ from xml.sax.saxutils import escape
 
 from testbed.faults import FaultyStore
 from testbed.storages.translators import run
-
-__all__ = ["GcsXml"]
 
 Headers = list[tuple[str, str]]
 Answer = tuple[int, Headers, bytes]

@@ -1,7 +1,5 @@
 """`Hdfs`: a NameNode and a DataNode in one JVM, by Hadoop's own `MiniDFSClusterManager`."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,8 +7,6 @@ from hdfs_native import Client
 
 from testbed.process import Process, ProcessServer, free_ports
 from testbed.programs import maven_jars
-
-__all__ = ["Hdfs"]
 
 _MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
 _LOGGING = """\

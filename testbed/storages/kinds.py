@@ -1,18 +1,13 @@
 """The kinds of storage by name. S3 is moto unless `versity` is asked for: it starts in a second."""
 
-from __future__ import annotations
-
 from typing import Protocol, runtime_checkable
 
 from testbed.process import Server
-from testbed.programs import ToolMissingError
 from testbed.s3 import S3
 from testbed.storages.azurite import Azurite
 from testbed.storages.gcs import Gcs
 from testbed.storages.hdfs import Hdfs
 from testbed.storages.versity import Versity
-
-__all__ = ["KINDS", "HttpStorageServer", "StorageServer", "ToolMissingError", "storage_server"]
 
 
 @runtime_checkable

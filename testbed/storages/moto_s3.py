@@ -9,8 +9,6 @@
   is for S3.
 """
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -3,8 +3,6 @@
 python -m testbed.storages.gcs_xml --port 4443 --upstream http://127.0.0.1:4444
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
@@ -12,8 +10,6 @@ from pathlib import Path
 
 from testbed.faults import FaultyStore
 from testbed.process import Process
-
-__all__ = ["run", "translator"]
 
 
 def translator(module: str, port: int, upstream: int, log: Path) -> Process:

@@ -1,13 +1,9 @@
 """`Versity`: an S3 server over a directory, versitygw. Its conditional puts are one step each."""
 
-from __future__ import annotations
-
 import httpx
 
 from testbed.programs import go_program
 from testbed.s3 import S3
-
-__all__ = ["Versity"]
 
 
 class Versity(S3):

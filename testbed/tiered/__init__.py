@@ -5,8 +5,6 @@
 Imports `testbed.admin`, `testbed.cluster` and `testbed.s3`.
 """
 
-from __future__ import annotations
-
 from testbed.tiered.tiered_storage import DRIVERS, TieredStorage
 
 __all__ = ["DRIVERS", "TieredStorage"]

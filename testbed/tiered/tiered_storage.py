@@ -1,7 +1,5 @@
 """Pulsar's own tiered storage: namespaces that use it, and topics that are moved there."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,6 @@ from typing import Any
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.s3 import S3
-
-__all__ = ["DRIVERS", "TieredStorage"]
 
 DRIVERS = ("S3", "NONE", "RECORD", "BLOCK")
 """Of a bucket; of a directory, by what of its files is compressed."""

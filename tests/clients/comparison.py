@@ -5,8 +5,6 @@ that no column of the type holds, as an unsigned number above 63 bits, has to be
 problem that says so; a time below a microsecond is shown without its nanoseconds, with a problem.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math
@@ -17,8 +15,6 @@ from typing import Any
 
 from testbed.clients import UNCERTAIN, ClientTopic
 from tests.unit.payload.cases import decode, decoder, rows
-
-__all__ = ["differences", "expected", "is_same", "named_types", "schema_of"]
 
 Json = Any
 

@@ -1,7 +1,5 @@
 """KeyValue messages of the C++ client, through a broker: rows hot and after an offload."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

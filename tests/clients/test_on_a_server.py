@@ -1,7 +1,5 @@
 """The same through a broker: schemas as it registers them, rows hot and after an offload."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 The clients encode without a broker. A client whose tools are not installed is skipped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

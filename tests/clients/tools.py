@@ -1,15 +1,11 @@
 """Programs of client libraries, which need tools that a machine may not have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from testbed.programs import ToolMissingError
-
-__all__ = ["skip_without_tools"]
 
 
 @contextmanager

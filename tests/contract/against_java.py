@@ -1,7 +1,5 @@
 """What the Java client reads from a topic is what each tier gives: how that is checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

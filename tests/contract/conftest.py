@@ -1,7 +1,5 @@
 """The contract as a fixture."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 

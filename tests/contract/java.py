@@ -1,7 +1,5 @@
 """What the Java client reads from a topic, as rows."""
 
-from __future__ import annotations
-
 import base64
 import os
 from collections.abc import Mapping
@@ -10,16 +8,6 @@ from typing import Any
 from reader.model import Topic
 from testbed.oracle import Json, Oracle
 from tests.contract.rows import Key, Row
-
-__all__ = [
-    "body",
-    "bytes_of",
-    "context_of",
-    "java_rows",
-    "metadata_of",
-    "raw_value",
-    "without_order",
-]
 
 
 def java_rows(

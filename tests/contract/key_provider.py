@@ -1,11 +1,7 @@
 """A key provider that any process can import: its one key is the same everywhere."""
 
-from __future__ import annotations
-
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
-__all__ = ["DERIVED", "KNOWN", "NO_KEY", "RAISES", "private_key"]
 
 DERIVED = ec.derive_private_key(7, ec.SECP256R1())
 KNOWN, NO_KEY, RAISES = "known", "no-key", "raises"

@@ -9,8 +9,6 @@ A source that breaks the contract fails at least one of them: `tests/unit/source
 breaks each rule once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
@@ -23,8 +21,6 @@ from reader.errors import NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Position, Split
 from reader.sources.base import Delivered, EntrySource, RowSource, Step
 from reader.sources.rows import RowFormat
-
-__all__ = ["Case", "EntryCase", "EntrySourceContract", "SourceContract"]
 
 Row = Mapping[str, Any]
 Open = Callable[[RowFormat], AbstractContextManager[RowSource]]

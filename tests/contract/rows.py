@@ -1,7 +1,5 @@
 """The rows of a topic by their keys, as one tier or one query gives them without Spark."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Any
 
@@ -17,18 +15,6 @@ from reader.plan.snapshot import take_snapshot
 from reader.sources.reading import read_rows
 from reader.sources.rows import RowFormat
 from reader.table import TopicTable
-
-__all__ = [
-    "KEY_COLUMNS",
-    "Key",
-    "Row",
-    "key_of",
-    "keyed",
-    "plain",
-    "query_rows",
-    "rows_of",
-    "tier_table",
-]
 
 Row = dict[str, Any]
 Key = tuple[int, int, int, int]

@@ -1,7 +1,5 @@
 """Chunked messages of which the offloader has only the beginning at a commit."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 

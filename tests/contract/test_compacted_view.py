@@ -1,7 +1,5 @@
 """The compacted view of a topic is what the Java client's compacted reader gives."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.errors import AnalysisException
 

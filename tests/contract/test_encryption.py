@@ -1,7 +1,5 @@
 """Encrypted messages while a topic changes, and keys that are missing, wrong or of a function."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing

@@ -1,7 +1,5 @@
 """Each source against the contract kit, on a real cluster."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,10 +49,7 @@ class Published:
 
 @pytest.fixture(scope="module")
 def published(
-    cluster: Cluster,
-    admin: Admin,
-    lake_namespace: str,
-    lake_config: Config,
+    cluster: Cluster, admin: Admin, lake_namespace: str, lake_config: Config
 ) -> Published:
     """Read from each tier, and so also offloaded. Batches, single messages, keys, tombstones."""
     topic = f"{lake_namespace}/contract"
@@ -255,8 +250,5 @@ class TestEntries(EntrySourceContract):
                 yield request.param(clients, split.partition)
 
         return EntryCase(
-            open=opened,
-            ledger_id=split.ledger_id,
-            entries=[b""] * split.entries,
-            missing=0,
+            open=opened, ledger_id=split.ledger_id, entries=[b""] * split.entries, missing=0
         )

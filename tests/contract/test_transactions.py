@@ -1,7 +1,5 @@
 """Transactions that end while they are read, and markers that are not a broker's."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -2,8 +2,6 @@
 
 1 if none was, too, or if an error says nothing to who reads it."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The offloader of the run, as a process, and what it holds of memory and file handles."""
 
-from __future__ import annotations
-
 import re
 import statistics
 import threading
@@ -13,8 +11,6 @@ from pathlib import Path
 
 from testbed.usage import descendants
 from tests.support.running import Run, Settings
-
-__all__ = ["Daemon", "Held", "flat", "held_by"]
 
 
 @dataclass(frozen=True, slots=True)

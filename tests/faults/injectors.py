@@ -4,8 +4,6 @@ An injector draws from random numbers of its own, so a seed repeats its faults w
 do; when they hit is not repeated to the message.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 from collections import Counter
@@ -20,8 +18,6 @@ from testbed.proxy import TcpProxy
 from tests.faults.daemon import Daemon
 from tests.faults.stream_driver import StreamDriver
 from tests.support.stream_program import PLANNER, TASKS
-
-__all__ = ["Injector", "clocks", "network", "servers", "store", "streaming"]
 
 Pause = Callable[[float], object]
 """Waits so many seconds, less if the run ends."""

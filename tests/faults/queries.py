@@ -1,7 +1,5 @@
 """Queries while things fail: each answer is right, or a clear error."""
 
-from __future__ import annotations
-
 import random
 import re
 import time
@@ -19,8 +17,6 @@ from reader.errors import PulsarLakeError
 from reader.model import Topic
 from spark_ext import PulsarLake, error_of
 from tests.faults.streams import Stream
-
-__all__ = ["Asked", "Questions", "WrongAnswerError", "is_clear"]
 
 _SLOWEST = 600.0
 """Seconds. An answer that takes longer counts as none: a busy machine took 255 s once."""

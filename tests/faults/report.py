@@ -1,11 +1,7 @@
 """What came of a run, for people and for programs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
-
-__all__ = ["Report", "as_json"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """The run as a whole: everything is started, broken, mended and counted."""
 
-from __future__ import annotations
-
 import json
 import random
 import statistics
@@ -31,8 +29,6 @@ from tests.faults.report import Report
 from tests.faults.stream_driver import StreamDriver
 from tests.faults.streams import Kind, Stream
 from tests.support.running import Settings
-
-__all__ = ["run"]
 
 _KINDS = (
     Kind("single", partitions=0, batch=0, rate=60, json=False),

@@ -8,13 +8,9 @@ imported. ``time.monotonic`` is not, as in reality. delta-rs, the JVM and Spark'
 keep the machine's clock: their commits and files are as if another host had made them.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path
-
-__all__ = ["step_clock"]
 
 
 def step_clock(file: Path) -> None:

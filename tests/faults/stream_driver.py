@@ -5,8 +5,6 @@ does so. At the end their sinks have each message once (one of them is a topic),
 Python counts.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections import Counter
@@ -26,8 +24,6 @@ from tests.faults.queries import WrongAnswerError, is_clear
 from tests.faults.streams import Stream
 from tests.support.running import Settings
 from tests.support.stream_program import REMAINDERS, Job, StreamProgram
-
-__all__ = ["StreamDriver"]
 
 _SECONDS = 1_200
 _PASSING = ("UnavailableError", "CorruptError")

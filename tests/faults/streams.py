@@ -4,8 +4,6 @@ The topic has deduplication on, so that a producer that sends again after a brok
 second message: what has to be in the table is each number once.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -17,8 +15,6 @@ import numpy.typing as npt
 import pulsar
 
 from testbed.publish import BYTES, json_schema, quiet_client
-
-__all__ = ["Kind", "Stream"]
 
 _TICK = 0.05
 _FIELDS = [{"name": "id", "type": "long"}, {"name": "text", "type": "string"}]

@@ -1,7 +1,5 @@
 """Another Spark, with Iceberg's runtime, for all files of this folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -4,8 +4,6 @@ Whatever a condition is on, the rows must be those of the plain Parquet files, r
 engine: what may differ is only which files and row groups are skipped by Iceberg's metadata.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -17,8 +15,6 @@ import pytest
 from reader.storage import Storage
 from tests.iceberg.typed_rows import fill_rows
 from tests.support.tables import TOPIC, maintainer
-
-__all__ = ["COLUMNS", "conditions", "fill_filtered"]
 
 CHOSEN = ("number", "few", "day", "moment", "text", "real", "later")
 """With statistics, where their type has any."""
@@ -135,9 +131,7 @@ COLUMNS: dict[str, list[str]] = {
     "real": [*map(_real, ("-4.25", "0.0", "-0.0", "NaN", "Infinity", "-Infinity"))],
     "half": [*map(_real, ("-4.25", "0.0", "-0.0", "NaN"))],
     "flag": ["true", "false"],
-    "text": [
-        *map(_text, (f"{_LONG}003", f"{_LONG}022", _LONG, "", "é", "\U0001f600\uffff")),
-    ],
+    "text": [*map(_text, (f"{_LONG}003", f"{_LONG}022", _LONG, "", "é", "\U0001f600\uffff"))],
     "person.name": [*map(_text, ("n3", "n22"))],
     "price": [*map(_price, ("-0.017", "-0.0000000001", "0.002"))],
     "day": [*map(_day, ("1969-12-15", "1970-01-01", "9999-12-31"))],

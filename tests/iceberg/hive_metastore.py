@@ -1,15 +1,11 @@
 """Hive's metastore on loopback, 2.3 as Spark's own jars have it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 import pyspark
 
 from testbed.process import Server
-
-__all__ = ["HiveMetastore"]
 
 
 class HiveMetastore(Server):

@@ -4,8 +4,6 @@ Apache's server for tests is on no registry; what it routes to, ``CatalogHandler
 release. So the checks of requirements, the commits and the JSON are those of Iceberg 1.12.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path
@@ -15,8 +13,6 @@ import pyspark
 
 from testbed.process import Server
 from tests.iceberg.engines import H2_JAR, ICEBERG_JAR, fetched_jar
-
-__all__ = ["RestServer"]
 
 
 class RestServer(Server):

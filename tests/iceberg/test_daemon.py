@@ -1,7 +1,5 @@
 """The offloader as users run it: Iceberg follows beside its turns, and never in their way."""
 
-from __future__ import annotations
-
 import re
 import socket
 import sqlite3

@@ -1,7 +1,5 @@
 """What other engines read of the Iceberg tables: every row, as the Delta table has it."""
 
-from __future__ import annotations
-
 import re
 from contextlib import closing
 from pathlib import Path

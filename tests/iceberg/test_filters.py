@@ -1,7 +1,5 @@
 """Conditions on each column, by other engines: what is skipped holds no row that fulfils them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path

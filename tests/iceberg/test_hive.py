@@ -1,7 +1,5 @@
 """A Hive metastore: as Iceberg's catalog, and to find the Delta tables by name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

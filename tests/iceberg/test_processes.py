@@ -1,7 +1,5 @@
 """The command line as processes: killed at each step, two at once, a catalog that is away."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Following on the S3 server of the tests, and through a REST catalog: two followers, faults."""
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A table with a column of each type that payloads become, with values, NaN and NULL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -20,8 +18,6 @@ from reader.storage import Storage
 from reader.table import OffloadedLedger, TopicTable
 from tests.support.additions import CREATED
 from tests.support.tables import TOPIC
-
-__all__ = ["TYPED", "fill_rows", "fill_typed"]
 
 TYPED = pa.schema(
     [

@@ -1,7 +1,5 @@
 """What the broker's client gives, against the bookies: the same bytes, entry by entry."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

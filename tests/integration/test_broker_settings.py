@@ -1,7 +1,5 @@
 """A broker of its own with other settings: digests, and entry metadata that it hides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

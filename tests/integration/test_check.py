@@ -1,7 +1,5 @@
 """``pulsar-lake check`` on real servers: all green, and then one thing wrong at a time."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -194,10 +192,7 @@ def test_servers_that_do_not_answer(settings: Settings, cluster: Cluster) -> Non
     with TcpProxy(admin_port) as silent, TcpProxy(cluster.service_url.rpartition("/")[2]) as gone:
         silent.stall()
         gone.stop()
-        urls = {
-            "admin_url": f"http://{silent.address}",
-            "service_url": f"pulsar://{gone.address}",
-        }
+        urls = {"admin_url": f"http://{silent.address}", "service_url": f"pulsar://{gone.address}"}
         found = checked(settings, seconds=30, pulsar=urls)
     assert bad(found) == {
         "admin": "failed",

@@ -1,7 +1,5 @@
 """The test servers themselves: they boot, die, come back, and fail on demand."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
@@ -23,8 +21,9 @@ from botocore.exceptions import (
 )
 
 from testbed.admin import Admin, wait_until
-from testbed.faults import FaultyStore, TcpProxy
+from testbed.faults import FaultyStore
 from testbed.process import ClusterError, Process, wait_for
+from testbed.proxy import TcpProxy
 from testbed.publish import (
     Message,
     PublishError,

@@ -1,7 +1,5 @@
 """count(*) over hot ledgers: from batches the first time, from what was learned after that."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from offloader.config import Config

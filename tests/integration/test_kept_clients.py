@@ -3,8 +3,6 @@
 `tests/outages/test_kept_clients.py` has brokers and bookies that restart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

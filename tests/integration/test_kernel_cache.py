@@ -1,7 +1,5 @@
 """Compiled kernels are never run for other sources than they were compiled from."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

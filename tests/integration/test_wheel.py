@@ -1,7 +1,5 @@
 """The wheel in an empty virtual environment, on a machine with Java and neither Maven nor a JDK."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -15,13 +13,11 @@ import pytest
 
 from offloader.config import Config
 from spark_ext.session.jars import listed, session_jars
-from tests.spark.conftest import TOTAL, Orders, orders
+from tests.spark.conftest import TOTAL, Orders
 from tests.support.maven_repository import MavenRepository
 
 WANTED = listed(("s3",))
 """What a storage on S3 needs, or a storage that is not known yet."""
-
-__all__ = ["orders"]
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("reader", "spark_ext", "offloader", "pyspark_pulsar_lake.py")
@@ -115,10 +111,7 @@ def test_what_is_in_the_wheel(wheel: Path) -> None:
         [metadata] = (packed.read(one).decode() for one in names if one.endswith("METADATA"))
     with zipfile.ZipFile(wheel.parent / "shim.jar") as jar:
         assert "io/pulsarlake/spark/catalog/PulsarCatalog.class" in jar.namelist()
-    assert {name.split("/")[0] for name in names} == {
-        *SOURCES,
-        "pulsar_lake-0.1.0.dist-info",
-    }
+    assert {name.split("/")[0] for name in names} == {*SOURCES, "pulsar_lake-0.1.0.dist-info"}
     for needed in (
         "spark_ext/session/jars/jars.lock",
         "spark_ext/log4j2.properties",

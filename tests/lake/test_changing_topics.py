@@ -1,7 +1,5 @@
 """Topics that are moved, grown, ended, deleted and made again, or have odd names."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

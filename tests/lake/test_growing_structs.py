@@ -1,7 +1,5 @@
 """Fields added inside structs: old files stay readable, hot rows match at once, nothing is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Queries during maintenance: the same rows from compacted files, or a clear error."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """A query's snapshot holds while its segments move: offloaded, then deleted from BookKeeper."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -175,11 +173,7 @@ def test_plain_delta_readers_agree_with_spark(
 
 
 def test_forty_fields_still_prune_by_time(
-    cluster: Cluster,
-    admin: Admin,
-    namespace: str,
-    lake: PulsarLake,
-    offload: Callable[[str], None],
+    cluster: Cluster, admin: Admin, namespace: str, lake: PulsarLake, offload: Callable[[str], None]
 ) -> None:
     from testbed.publish import avro_schema
 

@@ -1,7 +1,5 @@
 """A bookie that answers nothing, under a query: the same answer, some seconds later."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 
 from offloader.config import Config

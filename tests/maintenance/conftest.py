@@ -1,7 +1,5 @@
 """Where the tables of these tests are: in a local directory, or on a server."""
 
-from __future__ import annotations
-
 import uuid
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One commit carries files and watermarks; of two that race, one wins."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -120,8 +118,7 @@ def test_compaction_and_new_columns_in_between_do_not_matter(
     open_table(storage, topic).handle.optimize.compact()
     wider = pa.schema([*FIELDS, ("note", pa.string())])
     DeltaCommitter(storage).commit(
-        open_table(storage, topic),
-        addition(storage, topic, [5], partition=1, fields=wider),
+        open_table(storage, topic), addition(storage, topic, [5], partition=1, fields=wider)
     )
     table = DeltaCommitter(storage).commit(planned, addition(storage, topic, [3], before=2))
     assert table.watermark(Partition(topic, 0)) == 3
@@ -169,8 +166,7 @@ def test_another_clusters_table_is_refused(storage: Storage, topic: Topic) -> No
     DeltaCommitter(storage).commit(None, addition(storage, topic, [1]))
     with pytest.raises(ConfigurationError, match="filled from cluster 'test'"):
         DeltaCommitter(storage).commit(
-            open_table(storage, topic),
-            addition(storage, topic, [2], before=1, cluster="other"),
+            open_table(storage, topic), addition(storage, topic, [2], before=1, cluster="other")
         )
 
 

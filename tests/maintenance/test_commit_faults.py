@@ -1,7 +1,5 @@
 """The log is read before anything is concluded from an error of the store."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Old rows go out of the table, no younger one with them; and nobody gets fewer without a word."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

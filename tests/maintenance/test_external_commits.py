@@ -1,7 +1,5 @@
 """Commits of others are seen, named, and said once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

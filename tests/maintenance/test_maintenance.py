@@ -1,7 +1,5 @@
 """Small files become large ones, and nothing else changes: rows, statistics, watermarks."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

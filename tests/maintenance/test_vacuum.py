@@ -1,7 +1,5 @@
 """What may be deleted, and when: never what a version in the window needs. And the log's age."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`python -m tests.mutations [--only id,…] [--stage unit]`: 1 if a mutation was not found."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,11 +1,7 @@
 """A mutation of the product: one text that is replaced, and the tests that should find it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-
-__all__ = ["Mutation", "MutationError", "mutated"]
 
 
 class MutationError(Exception):

@@ -1,12 +1,8 @@
 """The table of results: what each mutation is, which test found it, and after how long."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tests.mutations.runner import Outcome, Result, Stage
-
-__all__ = ["line", "summary", "table"]
 
 _HEAD = (
     "| mutation | what a user would lose | found by | stage | seconds |",

@@ -1,7 +1,5 @@
 """The stages of tests that a mutation meets: the named tests first, all of `make test` last."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -11,8 +9,6 @@ from typing import Protocol
 
 from tests.mutations.mutation import Mutation, MutationError
 from tests.mutations.tree import TestRun
-
-__all__ = ["Outcome", "Result", "Stage", "Tests", "Tree", "run_all", "run_one", "stages_of"]
 
 _WITHOUT_SERVERS = ("tests/unit", "tests/simulation")
 
@@ -88,10 +84,7 @@ _SECONDS = {Stage.NAMED: 600.0, Stage.ROOM: 900.0, Stage.UNIT: 1800.0, Stage.TES
 
 
 def run_all(
-    tree: Tree,
-    mutations: Sequence[Mutation],
-    upto: Stage,
-    on_result: Callable[[Result], None],
+    tree: Tree, mutations: Sequence[Mutation], upto: Stage, on_result: Callable[[Result], None]
 ) -> None:
     """Put in each mutation, and run its stages until a test fails.
 

@@ -1,7 +1,5 @@
 """A copy of the repository's tree, in which one mutation at a time is put in and tests are run."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -16,8 +14,6 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 from tests.mutations.mutation import Mutation, MutationError, mutated
-
-__all__ = ["MutatedTree", "TestRun", "finding_test"]
 
 _LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", ".hypothesis", ".*_cache", "build", "dist", "demo-out", "results", "target"

@@ -4,8 +4,6 @@ Turns write to a local directory, without Spark: `test_commit.py` has what is di
 server, `tests/page` and `test_crash.py` have Spark's jobs.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

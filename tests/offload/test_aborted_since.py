@@ -1,7 +1,5 @@
 """Committed transactions that a real broker calls aborted after they were offloaded."""
 
-from __future__ import annotations
-
 from offloader.config import Config
 from offloader.maintenance.table_maintainer import TableMaintainer
 from reader.clients import Clients
@@ -15,10 +13,7 @@ NAMES = ("kept", "taken back", "never")
 
 
 def test_rows_that_pulsar_takes_back(
-    cluster: Cluster,
-    admin: Admin,
-    topic_name: str,
-    lake_config: Config,
+    cluster: Cluster, admin: Admin, topic_name: str, lake_config: Config
 ) -> None:
     """The coordinator's own command to the broker, which only a superuser may give."""
     admin.create_topic(topic_name)

@@ -1,7 +1,5 @@
 """kill -9 at each step, two offloaders at once, failing tasks: each message exactly once."""
 
-from __future__ import annotations
-
 import uuid
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What may happen to the hold: settings that pass over it, moves by others, lost messages."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.errors import AnalysisException
 
@@ -100,11 +98,7 @@ def test_lost_messages_are_a_fact(
     tolerant = PulsarLake(config.model_copy(update={"query": query}))
     assert values(tolerant, topic) == kept, "before a commit says so"
     status = topic_status(
-        Clients(config, admin=pulsar),
-        config.offload.subscription,
-        topic,
-        clock_ms=0,
-        failures={},
+        Clients(config, admin=pulsar), config.offload.subscription, topic, clock_ms=0, failures={}
     )
     assert any(LOST in text for text in status.errors)
 
@@ -122,10 +116,6 @@ def test_lost_messages_are_a_fact(
     filled = [one for one in found if one[1] is not Pruned.EMPTY]
     assert filled == [("offloaded", None), ("lost", Pruned.LOST), ("offloaded", None)]
     status = topic_status(
-        Clients(config, admin=pulsar),
-        config.offload.subscription,
-        topic,
-        clock_ms=0,
-        failures={},
+        Clients(config, admin=pulsar), config.offload.subscription, topic, clock_ms=0, failures={}
     )
     assert sum(LOST in text for text in status.errors) == 1

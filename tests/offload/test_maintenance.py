@@ -1,7 +1,5 @@
 """The daemon maintains its tables by itself, and says what others have done to them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

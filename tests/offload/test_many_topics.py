@@ -1,7 +1,5 @@
 """The daemon over a namespace: topics come, grow, go and fail; small ones share Spark jobs."""
 
-from __future__ import annotations
-
 import io
 import threading
 from collections.abc import Callable, Iterator, Mapping

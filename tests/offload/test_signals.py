@@ -1,7 +1,5 @@
 """The first signal lets the running Spark jobs finish, the second ends at once."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from pathlib import Path

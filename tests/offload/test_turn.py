@@ -1,7 +1,5 @@
 """Turns on the real Pulsar: what goes into the table, and when the hold is moved."""
 
-from __future__ import annotations
-
 import uuid
 
 import pytest

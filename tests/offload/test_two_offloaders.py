@@ -1,7 +1,5 @@
 """Two processes that offload one topic to one table, as users start them."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The cluster of this folder, which ends after the last test here, and what its tests ask of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The broker restarts while entries are read through it."""
 
-from __future__ import annotations
-
 from offloader.config import Config
 from reader.model import Partition
 from reader.pulsar.admin import AdminClient

@@ -1,7 +1,5 @@
 """What a process keeps from read to read harms nobody: brokers and bookies that restart."""
 
-from __future__ import annotations
-
 import pytest
 
 from offloader.config import Config

@@ -1,7 +1,5 @@
 """Servers that die under a query or an offload: the same answer, or nothing lost."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The servers themselves: they die and come back, and no message is lost."""
 
-from __future__ import annotations
-
 import socket
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Servers that die under a stream: it goes on by itself, and each message comes once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ broker alone: one that fails says that Pulsar has changed, and that the decision
 again.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence

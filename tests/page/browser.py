@@ -1,7 +1,5 @@
 """A real Chromium, driven by its own driver, that looks at one page."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,12 +11,9 @@ from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from testbed.admin import wait_until
-
-__all__ = ["Browser", "Keys", "open_browser"]
 
 _FLAGS = (
     "--headless",
@@ -47,12 +42,7 @@ class Browser:
 
     def size(self, width: int, height: int) -> None:
         """The page's own size, below the 500 px that a window has at least."""
-        metrics = {
-            "width": width,
-            "height": height,
-            "deviceScaleFactor": 1,
-            "mobile": width < 500,
-        }
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def all(self, css: str) -> list[WebElement]:

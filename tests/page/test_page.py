@@ -4,8 +4,6 @@ What a test needs of the topics before it, a fixture makes unless an earlier tes
 alone as well. The last one stops the daemon.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from reader.model import Topic
 from testbed.admin import Admin, wait_until
@@ -22,7 +21,7 @@ from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from testbed.s3 import S3
 from testbed.tiered import TieredStorage
-from tests.page.browser import Browser, Keys, open_browser
+from tests.page.browser import Browser, open_browser
 from tests.support.iceberg import iceberg_config
 from tests.support.running import Run, Settings
 
@@ -383,11 +382,7 @@ def test_every_block_has_its_share(served: Served, page: Browser) -> None:
 
 
 def test_what_pulsar_has_offloaded(
-    served: Served,
-    page: Browser,
-    cluster: Cluster,
-    admin: Admin,
-    tiered: TieredStorage,
+    served: Served, page: Browser, cluster: Cluster, admin: Admin, tiered: TieredStorage
 ) -> None:
     """Beside what bookies have, with words of its own."""
     topic = Topic.parse(f"{served.quiet.tenant}/{served.quiet.namespace}/moved")

@@ -1,7 +1,5 @@
 """A topic on both sides, and the settings of a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

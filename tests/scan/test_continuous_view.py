@@ -1,7 +1,5 @@
 """`examples/continuous_view.py`: an aggregate kept up to date in a topic, as its compacted view."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

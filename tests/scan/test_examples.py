@@ -1,7 +1,5 @@
 """What a scan gives to DuckDB, Polars and pandas, and the programs in `examples/`."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

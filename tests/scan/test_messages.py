@@ -1,7 +1,5 @@
 """A topic's first and last messages, what follows them, and the commands that print them."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """`scan()` gives the rows of Spark's table: filters, times, and while segments move."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

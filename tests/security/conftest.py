@@ -1,7 +1,5 @@
 """The secured cluster, which ends after the last test here, and what every test asks of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Entries by TLS from a bookie that wants to know who asks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``pulsar-lake check`` on the secured cluster: a role that may read, and one thing wrong each."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Each way to say who one is, to broker and admin; and each that is not believed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

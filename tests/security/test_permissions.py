@@ -1,7 +1,5 @@
 """What a role may read is read from every tier; what it may not is refused in every tier."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -88,10 +86,7 @@ def test_nor_by_any_other_way(
 
 
 def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
-    settings: Callable[..., Config],
-    superuser: Admin,
-    orders: Orders,
-    lake: PulsarLake,
+    settings: Callable[..., Config], superuser: Admin, orders: Orders, lake: PulsarLake
 ) -> None:
     config = settings("passing")
     superuser.grant("acme/open", "passing", "consume")

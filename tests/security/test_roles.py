@@ -3,8 +3,6 @@
 And nothing else: every thing is tried before and after.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress

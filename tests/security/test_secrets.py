@@ -1,7 +1,5 @@
 """A run with every kind of secret, and then a search for each of them in all that it left."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ One Spark of its own, in a folder where somebody left modules, with a stand-in f
 and another server that a session would like the identity to be shown to.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Rows that roles write, on the secured cluster: by TLS, with a token, as its brokers allow."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from typing import Any

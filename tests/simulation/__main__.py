@@ -1,7 +1,5 @@
 """`python -m tests.simulation --seed N --histories M`: random histories; 1 if one failed."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

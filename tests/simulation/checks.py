@@ -1,7 +1,5 @@
 """Actions of the product in a world, each with what is checked of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,22 +8,6 @@ from datetime import timedelta
 from testbed.simulation import HOLD, CrashError, ManagedLedger, RowKind, Trouble
 from tests.simulation.product.queries import PinnedQuery, count, pin
 from tests.simulation.world import TOPIC, Pinned, World, tries
-
-__all__ = [
-    "ask",
-    "ask_count",
-    "ask_while",
-    "check_round",
-    "idle",
-    "live",
-    "run_pinned",
-    "settle",
-    "stumble",
-    "trouble",
-    "turn",
-    "turn_while",
-    "work",
-]
 
 _MS = timedelta(milliseconds=1)
 _LONGEST_PAUSE = timedelta(minutes=15)

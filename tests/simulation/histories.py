@@ -1,7 +1,5 @@
 """The kinds of histories, by the names that `python -m tests.simulation` gives them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,8 +8,6 @@ from tests.simulation.run import Draw
 from tests.simulation.sinks.sink_histories import draw_sink
 from tests.simulation.steps import draw
 from tests.simulation.streams.stream_histories import draw_stream, draw_troubled_stream
-
-__all__ = ["HISTORIES", "HistoryKind"]
 
 
 @dataclass(frozen=True, slots=True)

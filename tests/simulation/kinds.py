@@ -4,8 +4,6 @@ A step that has nothing to do (no open transaction to commit) does nothing: any 
 out of a history, which is how a failing one is made shorter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from testbed.simulation import HOLD, SERVERS, ManagedLedger, avro_chunks
@@ -25,8 +23,6 @@ from tests.simulation.checks import (
 )
 from tests.simulation.product.queries import pin
 from tests.simulation.world import TOPIC, Pinned, World, tries
-
-__all__ = ["KINDS", "MINUTE", "Do", "with_part"]
 
 MINUTE = 60_000
 

@@ -3,12 +3,8 @@
 A history has the steps of one of them, or of none, with random steps in between. A None is drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
-
-__all__ = ["RECIPES", "Recipe", "filled", "skeleton"]
 
 Recipe = tuple[tuple[str, int | None, int | None], ...]
 

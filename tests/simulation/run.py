@@ -1,7 +1,5 @@
 """Many histories, in this process or in several: how many were run, and which failed."""
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 from collections import Counter
@@ -15,8 +13,6 @@ from tests.simulation.steps import History, Step, draw, run
 from tests.simulation.world import Settings, World
 
 Draw = Callable[[int, frozenset[str]], History]
-
-__all__ = ["Draw", "Report", "check", "failure_of", "run_many", "shortest"]
 
 
 @dataclass(slots=True)

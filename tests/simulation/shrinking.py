@@ -1,14 +1,10 @@
 """A failing history made as short as it gets, and printed as a test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields
 
 from tests.simulation.steps import History, Step
 from tests.simulation.world import Settings
-
-__all__ = ["as_test", "shrink"]
 
 
 def shrink(history: History, fails: Callable[[History], bool], tries: int = 400) -> History:

@@ -1,7 +1,5 @@
 """The steps of a history: drawn from a seed, printed as code, done one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -12,8 +10,6 @@ from tests.simulation.recipes import RECIPES, skeleton
 from tests.simulation.sinks.sink_kinds import SINK_KINDS
 from tests.simulation.streams.stream_kinds import STREAM_KINDS
 from tests.simulation.world import Settings, World, new_world
-
-__all__ = ["History", "Step", "draw", "drawing", "run"]
 
 _WITH_RECIPE = 0.4
 _DO = {name: do for name, (_, do) in KINDS.items()} | STREAM_KINDS | VIEW_KINDS | SINK_KINDS

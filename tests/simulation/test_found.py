@@ -3,8 +3,6 @@
 The first ten are the points 1 to 10 of an attack on the code of commit c4e3b65, in its order.
 """
 
-from __future__ import annotations
-
 from tests.simulation.run import check
 from tests.simulation.steps import Step
 from tests.simulation.world import Settings
@@ -121,22 +119,12 @@ def test_a_forced_tier_is_refused_after_the_log_was_cleaned_up() -> None:
 
 
 def test_a_query_misses_its_table() -> None:
-    check(
-        Settings(),
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("trim"),
-        Step("hide"),
-    )
+    check(Settings(), Step("publish"), Step("seal"), Step("turn"), Step("trim"), Step("hide"))
 
 
 def test_an_added_partition_is_held_after_a_round() -> None:
     check(
-        Settings(partitions=1, wildcard=False),
-        Step("round"),
-        Step("add_partitions"),
-        Step("round"),
+        Settings(partitions=1, wildcard=False), Step("round"), Step("add_partitions"), Step("round")
     )
 
 
@@ -177,22 +165,12 @@ def test_rows_before_an_unsupported_one_come_once() -> None:
 
 def test_a_forced_tier_of_a_deleted_topic_is_refused() -> None:
     check(
-        Settings(wildcard=False),
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("remake", 0, 0),
+        Settings(wildcard=False), Step("publish"), Step("seal"), Step("turn"), Step("remake", 0, 0)
     )
 
 
 def test_an_abandoned_message_on_an_idle_topic_does_not_hold_for_ever() -> None:
-    check(
-        Settings(wildcard=False),
-        Step("chunk", 0, 3),
-        Step("seal"),
-        Step("turn"),
-        Step("idle"),
-    )
+    check(Settings(wildcard=False), Step("chunk", 0, 3), Step("seal"), Step("turn"), Step("idle"))
 
 
 def test_a_pinned_query_has_no_row_of_what_was_given_up_since() -> None:

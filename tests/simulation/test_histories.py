@@ -1,7 +1,5 @@
 """Random histories: every message once, whatever happens; and what a failing one looks like."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

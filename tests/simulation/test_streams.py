@@ -1,7 +1,5 @@
 """Histories with a stream: each row once and in order, or an error with a reason."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.simulation.run import check

@@ -1,7 +1,5 @@
 """One history: the simulated Pulsar, the processes around it, and what is checked."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil
@@ -53,8 +51,6 @@ from tests.simulation.product.portions import small_portions, small_writes
 from tests.simulation.product.queries import PinnedQuery
 from tests.simulation.product.storage import FileTimes, SimulatedStorage
 from tests.simulation.product.streams import SimulatedStream
-
-__all__ = ["TOPIC", "Pinned", "Settings", "ViolationError", "World", "new_world", "tries"]
 
 TOPIC = Topic("public", "default", "orders")
 

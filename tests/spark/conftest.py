@@ -1,7 +1,5 @@
 """One topic with rows in every state, for the tests of this folder: nobody writes to it later."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Spark's own servers, as users start them: spark-submit, a properties file and nothing else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -14,8 +12,6 @@ import pyspark
 
 from testbed.process import free_ports, port_answers
 
-__all__ = ["HOME", "free_port", "serving", "shell_environment"]
-
 HOME = Path(pyspark.__file__).parent
 
 
@@ -27,11 +23,7 @@ def shell_environment() -> dict[str, str]:
         if not name.startswith(("PYSPARK", "SPARK", "PYTHONPATH"))
     }
     source = str(Path(__file__).parents[2])
-    return kept | {
-        "SPARK_HOME": str(HOME),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": source,
-    }
+    return kept | {"SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": source}
 
 
 def free_port() -> int:

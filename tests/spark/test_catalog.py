@@ -1,7 +1,5 @@
 """What SHOW, DESCRIBE and USE say of topics, and what the catalog refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -134,10 +132,7 @@ def test_time_travel_needs_a_table(orders: Orders, values: Values, lake: PulsarL
         ("CREATE TABLE pulsar.`{0}`.orders (a INT)", "already exists"),
         ("CREATE VIEW pulsar.`{0}`.x AS SELECT 1 AS a", "does not make views"),
         ("DROP VIEW pulsar.`{0}`.orders", "which is not allowed"),
-        (
-            "ALTER VIEW pulsar.`{0}`.orders RENAME TO pulsar.`{0}`.x",
-            "does not rename topics",
-        ),
+        ("ALTER VIEW pulsar.`{0}`.orders RENAME TO pulsar.`{0}`.x", "does not rename topics"),
         ("CREATE NAMESPACE pulsar.`public/x`", "does not make namespaces"),
         ("DROP NAMESPACE pulsar.`{0}`", "does not delete namespaces"),
         ("INSERT INTO pulsar.`{0}`.orders SELECT * FROM pulsar.`{0}`.orders", "too many data"),

@@ -1,7 +1,5 @@
 """The compacted view against a compacted reader, over rows in all tiers."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a query reads, by Spark's own plan of it: what is shown is what its tasks read."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Whatever segments and entries a filter skips, hot or cold: the rows are those of a full read."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

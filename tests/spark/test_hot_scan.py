@@ -1,7 +1,5 @@
 """What of a query reaches the hot reader and the cold scan: columns and filters, one read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any
@@ -79,8 +77,7 @@ def test_dataframes_are_pruned_alike(orders: Orders, lake: PulsarLake) -> None:
 
 
 @pytest.mark.parametrize(
-    "condition",
-    ["__partition = 7", "__ledgerId < 0", "__ledgerId IN (-1, -2)"],
+    "condition", ["__partition = 7", "__ledgerId < 0", "__ledgerId IN (-1, -2)"]
 )
 def test_a_filter_that_excludes_all_segments_starts_no_task(
     condition: str, orders: Orders, sql: Sql

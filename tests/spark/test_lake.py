@@ -1,7 +1,5 @@
 """PulsarLake: forced tiers, segments, explain, sessions of others."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 And what goes wrong in it or in a task comes out of Spark as our own error.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

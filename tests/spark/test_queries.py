@@ -1,7 +1,5 @@
 """Right rows for every way to use a topic twice; plain filter pushdown gets these wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date

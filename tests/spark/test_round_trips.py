@@ -1,7 +1,5 @@
 """A query asks the planner twice: once when it is analysed, once when it is planned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Spark's own clients, with nothing but a properties file: spark-sql, and JDBC through beeline."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

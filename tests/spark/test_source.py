@@ -1,7 +1,5 @@
 """``format("pulsar")``: all tiers through Python, pinned when loaded."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame

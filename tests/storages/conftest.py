@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -9,7 +7,8 @@ import pytest
 
 from reader.config import StorageConfig
 from reader.storage import Storage, open_storage
-from testbed.storages.kinds import ToolMissingError, storage_server
+from testbed.programs import ToolMissingError
+from testbed.storages.kinds import storage_server
 
 
 @pytest.fixture(scope="package", params=["versity", "gcs", "azure", "hdfs"])

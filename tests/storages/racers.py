@@ -3,8 +3,6 @@
 Each round, each says that it is ready, goes on once it is told to, and prints its result as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -16,8 +14,6 @@ from typing import Any
 
 from reader.config import StorageConfig
 from reader.storage import Storage, open_storage
-
-__all__ = ["RACERS", "commit", "die_in", "half_write", "put", "race"]
 
 RACERS = 4
 

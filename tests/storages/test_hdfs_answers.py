@@ -1,7 +1,5 @@
 """HDFS renames, and nobody hears of it: whoever asked finds out what became of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Iceberg tables follow on a server of each kind, and ``pulsar-lake check`` makes and drops one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

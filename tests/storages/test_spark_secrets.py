@@ -1,7 +1,5 @@
 """A storage's keys in Spark: neither on the JVM's command line, nor in its page, nor in SET."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What the readers and the offloader ask of a storage, on a server of each kind."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Ledgers of Pulsar's tiered storage, read from a server of each kind: objects made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Additions to a table, made by hand: real files, without a Pulsar behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -15,8 +13,6 @@ from reader.model.columns import METADATA
 from reader.model.row_kinds import RowKind
 from reader.storage import Storage
 from reader.table import OffloadedLedger, PartitionNumbers, TopicTable
-
-__all__ = ["CREATED", "FIELDS", "PUBLISHED", "addition", "ledgers_in", "numbers_of", "open_table"]
 
 FIELDS = pa.schema([("amount", pa.float64()), ("id", pa.int64())])
 PUBLISHED = 1_700_000_000_000_123

@@ -1,13 +1,9 @@
 """Backlogs as turns find them, of sizes that a test says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from offloader.model import Backlog, TopicBacklog
 from reader.model import Partition
-
-__all__ = ["backlog_of"]
 
 
 def backlog_of(

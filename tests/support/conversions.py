@@ -1,7 +1,5 @@
 """Conversions without Spark: in the thread that asks for them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +8,6 @@ from offloader.convert.conversion import ConversionOutcome
 from offloader.convert.pack_task import try_pack
 from reader.clients import Clients
 from reader.errors import PulsarLakeError
-
-__all__ = ["InThreadJobs", "no_jobs"]
 
 
 class InThreadJobs(ConversionJobs[Any]):

@@ -4,11 +4,7 @@
 `make check`, `make test`, `make test-servers`, CI. `make test-nightly` tries all of them.
 """
 
-from __future__ import annotations
-
 from hypothesis import HealthCheck, settings
-
-__all__ = ["examples", "register_profiles"]
 
 _FULL = 100  # Hypothesis's own default
 _SHARE = 10

@@ -1,7 +1,5 @@
 """Iceberg tables of the tests: followers of them, and all their rows by PyIceberg alone."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from collections.abc import Mapping
@@ -16,18 +14,6 @@ from offloader.iceberg.follower import IcebergFollower
 from reader.model import Topic
 from reader.storage import Storage, component
 from tests.support.tables import TOPIC, filled
-
-__all__ = [
-    "IDENTIFIER",
-    "follow_all",
-    "follower",
-    "iceberg_config",
-    "iceberg_rows",
-    "iceberg_table",
-    "location",
-    "s3_properties",
-    "snapshot_versions",
-]
 
 IDENTIFIER = (TOPIC.tenant, TOPIC.namespace, TOPIC.name)
 

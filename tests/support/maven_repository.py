@@ -1,15 +1,11 @@
 """A Maven repository on loopback: what fetches jars is tested with the real Ivy."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Self
 from urllib.parse import urlsplit
-
-__all__ = ["MavenRepository"]
 
 
 class MavenRepository:

@@ -1,7 +1,5 @@
 """The command line as users run it, in a process of its own, and what has to be true after."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -22,18 +20,6 @@ from reader.storage import Storage, open_storage
 from reader.table import TopicTable
 from testbed.admin import Admin
 from testbed.publish import Message
-
-__all__ = [
-    "Run",
-    "Servers",
-    "Settings",
-    "Start",
-    "check_nothing_lost",
-    "in_table",
-    "ledgers_of",
-    "sent_ids",
-    "starting",
-]
 
 RowId = tuple[int, int, int, int]
 Start = Callable[..., "Run"]

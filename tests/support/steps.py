@@ -5,8 +5,6 @@ A step is before or after a call of one of the product's functions, which is wra
 the step (SIGKILL: no handler, no clean-up), as a machine may die.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -17,8 +15,6 @@ from importlib import import_module
 from threading import Thread
 from typing import Any, Literal
 from unittest.mock import patch
-
-__all__ = ["Step", "at_step", "once"]
 
 Step = Literal[
     "tasks-running",

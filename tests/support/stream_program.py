@@ -30,18 +30,6 @@ if TYPE_CHECKING:
 
     from spark_ext import PulsarLake
 
-__all__ = [
-    "PLANNER",
-    "REMAINDERS",
-    "RENAMED",
-    "TASKS",
-    "Job",
-    "StreamProgram",
-    "kill_some",
-    "pids_of",
-    "write_rows",
-]
-
 REMAINDERS = 7
 """The state's keys: a number's remainder by it, of each topic and partition."""
 
@@ -182,11 +170,7 @@ class _Query:
     """One of the two, started again after an error where the job says so."""
 
     def __init__(
-        self,
-        name: str,
-        lake: PulsarLake,
-        job: Job,
-        write: Callable[[DataFrame, str], None] | None,
+        self, name: str, lake: PulsarLake, job: Job, write: Callable[[DataFrame, str], None] | None
     ) -> None:
         self._name = name
         self._lake = lake

@@ -1,7 +1,5 @@
 """Tables of many small files, and all rows of a table, read without the product."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence
@@ -21,19 +19,6 @@ from reader.model import Partition, Topic
 from reader.storage import Storage
 from reader.table import TopicTable
 from tests.support.additions import FIELDS, PUBLISHED, addition, open_table
-
-__all__ = [
-    "DAY_US",
-    "TOPIC",
-    "all_rows",
-    "fill",
-    "filled",
-    "maintainer",
-    "make_older",
-    "now_us",
-    "settings",
-    "storage_ms",
-]
 
 TOPIC = Topic("public", "default", "orders")
 

@@ -1,7 +1,5 @@
 """Programs as a person uses them: on a terminal of their own, with keys; or in this process."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty
@@ -21,8 +19,6 @@ from typing import Self
 import pytest
 
 from offloader.cli import app as cli
-
-__all__ = ["CTRL_C", "CTRL_D", "TAB", "Terminal", "run_in_process"]
 
 CTRL_C, CTRL_D, TAB = "\x03", "\x04", "\t"
 

@@ -1,7 +1,5 @@
 """Rows written to a topic as a write of Spark's does it, without Spark: staged, decided, sent."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable
 
@@ -20,8 +18,6 @@ from reader.sink import (
     resolve_target,
     send_partition,
 )
-
-__all__ = ["send_staged", "stage", "write_rows"]
 
 
 def stage(

@@ -14,5 +14,3 @@
 
 ``completion`` and ``prompt`` alone need prompt_toolkit. They are imported while Spark starts.
 """
-
-__all__: list[str] = []

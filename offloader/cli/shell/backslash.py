@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-__all__ = ["COMMANDS", "Leave", "run_command"]
-
 _PATH = re.compile(r"`?([^/`]+/[^/`]+?)(?:/([^/`]+))?`?")
 
 

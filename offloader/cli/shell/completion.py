@@ -1,7 +1,5 @@
 """What Tab offers in a half-typed statement: pure, over what a ``Names`` knows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
@@ -13,8 +11,6 @@ from offloader.cli.shell.backslash import COMMANDS
 from offloader.cli.shell.keywords import FUNCTIONS, KEYWORDS
 from offloader.cli.shell.statements import Token, TokenKind, statements, tokens, without_space
 from reader.printable import printable
-
-__all__ = ["Names", "SqlCompleter", "complete", "named_topics", "sql_name"]
 
 _CATALOG = "pulsar"
 _BEFORE_TABLES = ("FROM", "JOIN", "TABLE", "DESCRIBE", "DESC", "INTO")

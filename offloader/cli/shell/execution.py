@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from spark_ext import PulsarLake
     from spark_ext.statement import Statement
 
-__all__ = ["Execution", "Session"]
-
 _PAUSE_SECONDS = 0.2
 _BATCHES_AHEAD = 4
 _PATIENCE_SECONDS = 1.5

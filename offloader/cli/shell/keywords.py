@@ -1,7 +1,5 @@
 """Words of Spark SQL that completion offers: those that queries are made of, not all there are."""
 
-__all__ = ["FUNCTIONS", "KEYWORDS"]
-
 # fmt: off
 KEYWORDS = (
     "ALL", "ALTER", "ANALYZE", "AND", "ANTI", "ANY", "ARRAY", "AS", "ASC", "BETWEEN", "BIGINT",

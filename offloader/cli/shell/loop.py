@@ -20,8 +20,6 @@ from offloader.cli.shell.statements import statements
 if TYPE_CHECKING:
     from spark_ext import PulsarLake
 
-__all__ = ["run_shell", "take"]
-
 
 def take(shell: Shell, text: str) -> None:
     """Run a command, or statements until one fails. Errors are lines. Raises Leave."""

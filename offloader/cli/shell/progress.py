@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from reader.plan import Plan
     from spark_ext.statement import Progress
 
-__all__ = ["ProgressLine", "progress_text", "tiers_text"]
-
 T = TypeVar("T")
 
 _PATIENCE_SECONDS = 1.0

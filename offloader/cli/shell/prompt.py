@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from spark_ext import PulsarLake
 
-__all__ = ["CatalogNames", "Prompt", "history_file", "runs"]
-
 _PROMPT = "pulsar-lake> "
 _MORE = "..> ".rjust(len(_PROMPT))
 _WAIT_SECONDS = 1.5

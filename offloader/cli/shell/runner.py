@@ -1,7 +1,5 @@
 """Runs statements, one after the other, and brings their results where they are wanted."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,8 +12,6 @@ from offloader.cli.shell.screen import Screen, StandardOutput, Taken
 from offloader.cli.shell.statements import SqlStatement
 from reader.background import in_thread
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError, plain_text
-
-__all__ = ["Output", "explain", "one_line", "run_all", "run_statement"]
 
 _PLACE = re.compile(r"[.;]?\s*SQLSTATE: \w+|;? \(?line \d+,? pos \d+\)?")
 

@@ -19,8 +19,6 @@ from reader.printable import printable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Screen", "StandardOutput", "Taken", "rows_text", "take"]
-
 _SHOWN_ROWS = 1_000
 _COUNTING_SECONDS = 1.0
 
@@ -52,9 +50,7 @@ def rows_text(count: int) -> str:
 
 
 def take(
-    batches: Iterable[pa.RecordBatch],
-    most: int | None,
-    clock: Callable[[], float] = time.monotonic,
+    batches: Iterable[pa.RecordBatch], most: int | None, clock: Callable[[], float] = time.monotonic
 ) -> Taken:
     """Return the first ``most`` rows (None: all). Count the rest, for a second at most."""
     rows: list[Mapping[str, Any]] = []

@@ -1,7 +1,5 @@
 """What a shell has: one session, where results go, its switches. It runs a statement at a time."""
 
-from __future__ import annotations
-
 import time
 
 from offloader.cli.render import say
@@ -11,8 +9,6 @@ from offloader.cli.shell.runner import run_statement
 from offloader.cli.shell.screen import Screen, Taken, rows_text
 from offloader.cli.shell.statements import tokens, without_space
 from reader.background import in_thread
-
-__all__ = ["Shell"]
 
 
 class Shell:

@@ -5,8 +5,6 @@ Comments in brackets nest. SQL scripts have blocks (``BEGIN … END``). No SQL l
 all of these. Source: Spark 4.2's ``SqlBaseLexer.g4``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,17 +12,6 @@ from enum import Enum
 from pathlib import Path
 
 from reader.errors import ConfigurationError
-
-__all__ = [
-    "SqlStatement",
-    "Token",
-    "TokenKind",
-    "is_complete",
-    "read_sql",
-    "statements",
-    "tokens",
-    "without_space",
-]
 
 
 class TokenKind(Enum):

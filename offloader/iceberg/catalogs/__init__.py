@@ -9,8 +9,6 @@
 Imports ``storage_files`` and ``table_transactions`` of the room above, ``config`` and ``reader``.
 """
 
-from __future__ import annotations
-
 from offloader.iceberg.catalogs.catalog_errors import catalog_errors
 from offloader.iceberg.catalogs.opening import check_options, open_catalog
 from offloader.iceberg.catalogs.table_names import METADATA_ROOT, directory_of, identifier_of

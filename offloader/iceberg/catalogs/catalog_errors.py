@@ -5,8 +5,6 @@ its names, those of its bases included: what is named here is an outage, a refus
 all else is a defect, which is not tried again as if somebody were away.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,8 +18,6 @@ from reader.errors import (
     debugging,
     plain_text,
 )
-
-__all__ = ["catalog_errors"]
 
 # The first that fits: a class is also what its bases are.
 _KINDS: tuple[tuple[frozenset[str], type[PulsarLakeError], str], ...] = (

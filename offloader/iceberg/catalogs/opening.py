@@ -1,7 +1,5 @@
 """The catalog that the settings name."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -14,8 +12,6 @@ from offloader.iceberg.catalogs.catalog_errors import catalog_errors
 from offloader.iceberg.storage_files import storage_properties
 from reader.errors import ConfigurationError
 from reader.storage import Storage
-
-__all__ = ["check_options", "open_catalog"]
 
 _HERE = "offloader.iceberg.catalogs"
 _CLASSES = {

@@ -1,14 +1,10 @@
 """A REST catalog whose server does not answer is an error after a while: PyIceberg would wait."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyiceberg.catalog.rest import RestCatalog
 from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
-
-__all__ = ["PatientRestCatalog"]
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 60.0

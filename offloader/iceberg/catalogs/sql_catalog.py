@@ -4,8 +4,6 @@ So no reader ever sees the table without rows. PyIceberg stages tables for catal
 well, but only for namespaces of one level.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pyarrow as pa
@@ -20,8 +18,6 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from offloader.iceberg.table_transactions import CreatingTransaction
-
-__all__ = ["DatabaseCatalog"]
 
 _FORMAT_VERSION: Literal[2] = 2
 

@@ -1,13 +1,9 @@
 """What a topic is called in the catalog, and where its metadata are in the storage."""
 
-from __future__ import annotations
-
 from offloader.config import IcebergConfig
 from reader.errors import UnsupportedError
 from reader.model import Topic
 from reader.storage import component
-
-__all__ = ["METADATA_ROOT", "directory_of", "identifier_of"]
 
 METADATA_ROOT = "~iceberg"
 """Below the root of the storage. No topic's table is there: ``~`` is never a name's own."""

@@ -8,8 +8,6 @@ Imports only ``reader.bookkeeper.v3``, ``reader.errors``, ``reader.tls`` and
 ``reader.wire``.
 """
 
-from __future__ import annotations
-
 from reader.bookkeeper.bookie_session.handshake import BookieAccess, open_session, receive_frame
 
 __all__ = ["BookieAccess", "open_session", "receive_frame"]

@@ -8,8 +8,6 @@
 Always by the v3 protocol, whichever follows on the connection.
 """
 
-from __future__ import annotations
-
 import secrets
 import socket
 import ssl
@@ -30,8 +28,6 @@ from reader.bookkeeper.bookie_session.v3_handshake import (
 from reader.bookkeeper.v3 import EOK
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.tls import certificate_error
-
-__all__ = ["BookieAccess", "TlsContext", "open_session", "receive_frame"]
 
 _SASL = "sasl"
 _MOST_BYTES = 1 << 16

@@ -4,14 +4,10 @@ Only ``qop=auth`` (authentication of both sides), one realm, no authorization id
 hash of the password and of both sides' nonces; the mechanism's hash is MD5, so it needs TLS.
 """
 
-from __future__ import annotations
-
 import re
 from hashlib import md5
 
 from reader.errors import ConfigurationError
-
-__all__ = ["answer", "expected"]
 
 _PAIR = re.compile(r'([a-z-]+)=(?:"((?:[^"\\]|\\.)*)"|([^",\s]+))')
 _URI = "bookkeeper/bookkeeper"  # service and host, the same for all bookies

@@ -7,23 +7,11 @@ Frames as in ``v3`` (BookkeeperProtocol.proto of BookKeeper 4.17):
     Response   header = 1 {operation = 2}, status = 2, authResponse = 102 {as above}
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reader.bookkeeper.v3 import framed
 from reader.errors import CorruptError
 from reader.wire import Fields, encoded
-
-__all__ = [
-    "AUTH",
-    "NO_PLUGIN",
-    "START_TLS",
-    "Reply",
-    "decode_reply",
-    "encode_auth",
-    "encode_start_tls",
-]
 
 AUTH, START_TLS = 5, 9
 NO_PLUGIN = "AuthDisabledPlugin"

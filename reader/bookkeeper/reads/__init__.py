@@ -16,8 +16,6 @@ Imports only ``reader.model``, ``reader.kernels``, ``reader.errors``, and the co
 ``reader.bookkeeper.v2``, ``v3`` and ``digest``.
 """
 
-from __future__ import annotations
-
 from reader.bookkeeper.reads.bookie_health import BookieHealth
 from reader.bookkeeper.reads.ledger_reads import LedgerReads
 from reader.bookkeeper.reads.silent_bookies import SilentBookies

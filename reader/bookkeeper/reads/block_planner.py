@@ -1,14 +1,10 @@
 """BlockPlanner: ranges of entries, split into blocks of about a size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from reader.bookkeeper.digest import code_length
 from reader.bookkeeper.reads.pending_block import MAX_ENTRIES, PendingBlock
 from reader.model import EntryBlock, LedgerMetadata
-
-__all__ = ["BlockPlanner", "Range", "is_striped"]
 
 _FIRST_ENTRIES = 64  # of a striped ledger, before the size of its entries is known
 _USUAL_BYTES = 1024  # of an entry, before any has arrived

@@ -9,13 +9,9 @@ A client's knowledge ends with the client, which is closed when a read fails. So
 waits anew for a bookie that is silent, the clients of a process share ``SilentBookies``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from reader.bookkeeper.reads.silent_bookies import SilentBookies
-
-__all__ = ["SLOW_SECONDS", "BookieHealth"]
 
 _AVOID_SECONDS = 30.0
 _LONGEST_AVOID_SECONDS = 120.0

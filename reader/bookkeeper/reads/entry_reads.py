@@ -8,8 +8,6 @@ or a late answer moves it to the next replica. The first good answer counts. An 
 a replica gives the same bad bytes twice: bytes that changed on their way differ the next time.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -25,8 +23,6 @@ from reader.bookkeeper.reads.pending_entries import INDEX_BITS, BookieShare, Pen
 from reader.bookkeeper.reads.read_messages import EntryAnswers, EntryRead, ReadKind, Send
 from reader.bookkeeper.v3 import EOK, EUA, REQUEST, STATUS
 from reader.errors import ConfigurationError
-
-__all__ = ["EntryReads"]
 
 # A bookie takes 2,500 requests for a ledger (maxPendingReadRequestsPerThread), of all its clients.
 _MAX_IN_FLIGHT = 500
@@ -356,9 +352,6 @@ def _assignments(
         replicas = [(entry + i) % size for i in range(quorum)]
         order = [holder, *replicas]
         assigned.append(
-            next(
-                (one for kind in (healthy, available) for one in order if kind[one]),
-                replicas[0],
-            )
+            next((one for kind in (healthy, available) for one in order if kind[one]), replicas[0])
         )
     return np.array(assigned, np.int64)

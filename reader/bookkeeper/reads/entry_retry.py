@@ -9,8 +9,6 @@ from reader.bookkeeper.reads.pending_block import PendingBlock
 from reader.bookkeeper.v3 import ENOENTRY, ENOLEDGER
 from reader.errors import CorruptError, NotFoundError, PulsarLakeError, UnavailableError
 
-__all__ = ["EntryRetry", "Outcome"]
-
 
 class Outcome(Enum):
     """Why a replica did not give an entry; the value is a text."""

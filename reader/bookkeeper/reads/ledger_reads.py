@@ -18,8 +18,6 @@ Time stands still, as far as bookies are waited for, while the caller sends requ
 block: only then can nobody receive answers.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -40,8 +38,6 @@ from reader.bookkeeper.reads.read_messages import (
 )
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import EntryBlock
-
-__all__ = ["LedgerReads"]
 
 _BLOCKS_IN_FLIGHT = 4
 _MAX_PENDING = 128

@@ -1,10 +1,6 @@
 """OutstandingRequests: the requests that bookies have not answered, and since when."""
 
-from __future__ import annotations
-
 from collections import deque
-
-__all__ = ["OutstandingRequests"]
 
 _PROGRESS_BYTES = 1 << 14
 """The bytes of incomplete answers after which a bookie does not count as silent."""

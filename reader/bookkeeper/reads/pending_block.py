@@ -1,7 +1,5 @@
 """PendingBlock: a block whose entries are requested; and the check of their digests."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np
@@ -9,8 +7,6 @@ import numpy.typing as npt
 
 from reader.bookkeeper.digest import HEADER, code_length, verify
 from reader.model import EntryBlock, LedgerMetadata
-
-__all__ = ["MAX_ENTRIES", "PendingBlock"]
 
 MAX_ENTRIES = 16_376
 _DAMAGED = "digest mismatch on every replica"

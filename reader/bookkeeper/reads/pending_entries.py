@@ -3,8 +3,6 @@
 Most of an entry's state is numbers in arrays, and a ``BookieShare`` of one bookie.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,6 @@ from reader.bookkeeper.v3 import EOK
 from reader.kernels.compiling import kernel
 from reader.kernels.memory import empty_bytes
 from reader.kernels.unaligned import move16
-
-__all__ = ["INDEX_BITS", "BookieShare", "PendingEntries"]
 
 # A request's number is the number of its block, and the entry's index in it.
 INDEX_BITS = 14

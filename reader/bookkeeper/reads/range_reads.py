@@ -5,8 +5,6 @@ fails its digest, the bookie sends an error, fails, or does not support range re
 to be read entry by entry. A block whose answer is late is requested from another bookie too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from reader.bookkeeper.reads.bookie_health import BookieHealth
@@ -16,8 +14,6 @@ from reader.bookkeeper.reads.read_messages import RangeAnswer, RangeRead, ReadKi
 from reader.bookkeeper.v2 import EBADREQ, EBADVERSION, MOST_BYTES, split_entries
 from reader.bookkeeper.v3 import EOK
 from reader.errors import ConfigurationError, CorruptError
-
-__all__ = ["RangeReads"]
 
 _MIN_BYTES = 1 << 16
 

@@ -4,8 +4,6 @@
 actions on sockets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -16,21 +14,6 @@ import numpy.typing as npt
 from reader.bookkeeper.v2 import BatchReadHeader
 from reader.errors import PulsarLakeError
 from reader.model import EntryBlock
-
-__all__ = [
-    "Action",
-    "Arrival",
-    "BookieFailure",
-    "Deliver",
-    "Disconnect",
-    "EntryAnswers",
-    "EntryRead",
-    "RangeAnswer",
-    "RangeRead",
-    "ReadKind",
-    "Send",
-    "Wait",
-]
 
 Int64s = npt.NDArray[np.int64]
 

@@ -1,11 +1,7 @@
 """SilentBookies: the bookies that the clients of one process do not ask for a while."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
-
-__all__ = ["SilentBookies"]
 
 _SILENT_SECONDS = 15.0
 _LONGEST_SILENT_SECONDS = 120.0

@@ -8,5 +8,3 @@ Private keys are given by the caller (``reader.private_keys``); no I/O here. Imp
 ``reader.model``, ``reader.errors``, ``reader.wire`` and, of this package, ``tables``, ``arrays``
 and ``passes``.
 """
-
-__all__: list[str] = []

@@ -11,8 +11,6 @@ metadata (PIP-4). Source: ``MessageCryptoBc`` of Pulsar 4.2.
   T = HMAC-SHA1(K2, C ‖ eight zero bytes).
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re
@@ -49,8 +47,6 @@ from reader.decode.tables import (
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import EntryBlock
 from reader.wire.pulsar_pb2 import BrokerEntryMetadata
-
-__all__ = ["Decryption", "plain_entry", "private_key"]
 
 _KEPT_DATA_KEYS = 4096
 _KEPT_PRIVATE_KEYS = 1024

@@ -5,8 +5,6 @@ encryption_algo 14, encryption_param 15, compression 8, uncompressed_size 9,
 num_messages_in_batch 11. Names as in the Java client's EncryptionContext.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -20,8 +18,6 @@ from reader.decode.tables import E_FLAGS, E_METADATA, E_METADATA_LENGTH, IS_ENCR
 from reader.errors import CorruptError
 from reader.model.columns import METADATA
 from reader.wire import fields
-
-__all__ = ["context_array", "context_bytes", "encryption_context", "encryption_keys"]
 
 _COMPRESSIONS = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
 # A context shows no more keys, and no more properties of one: the rest is in its ``metadata``. As

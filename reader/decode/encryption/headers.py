@@ -1,7 +1,5 @@
 """The headers of a block's entries, after decryption where that is possible."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +9,6 @@ from reader.decode.encryption.decryption import Decryption
 from reader.decode.passes.entry_headers import scan
 from reader.decode.tables import MARK_DAMAGED, SEEN_ENCRYPTED
 from reader.model import EntryBlock
-
-__all__ = ["read_headers"]
 
 
 def read_headers(

@@ -13,5 +13,3 @@
 No I/O, and nothing is raised for what bytes hold. Imports ``reader.decode.tables`` and
 ``reader.kernels``.
 """
-
-__all__: list[str] = []

@@ -4,8 +4,6 @@ Arrow's layout: values, or offsets of 32 bits; a bit a row for what is valid, th
 Source: arrow.apache.org, "Arrow Columnar Format", "Physical Memory Layout".
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np
@@ -30,26 +28,6 @@ from reader.decode.tables import (
 )
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import load64, move16
-
-__all__ = [
-    "BASE64_BITS",
-    "BATCH",
-    "ENTRY",
-    "ENTRY_ID",
-    "ENTRY_TEXT",
-    "INDEX",
-    "IN_ARENA",
-    "IN_INFLATED",
-    "LEDGER_ID",
-    "PROPERTIES",
-    "ROW",
-    "ROW_TEXT",
-    "SEQUENCE",
-    "TOMBSTONE_BITS",
-    "copy_texts",
-    "fill_columns",
-    "fill_spans",
-]
 
 # What a column is made of: plan[c, 0]. ENTRY and ROW are a field, plan[c, 1], NULL up to a value,
 # plan[c, 2]. The texts' offsets are made from a field with lengths, which are negative for NULL.

@@ -1,7 +1,5 @@
 """Copies of bytes between arrays, as numba functions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba import types
@@ -9,8 +7,6 @@ from numba.core import cgutils
 from numba.core.extending import intrinsic
 
 from reader.kernels.compiling import kernel
-
-__all__ = ["copy", "gather"]
 
 
 def _copy(typingctx: Any, out: Any, to: Any, buf: Any, at: Any, count: Any) -> Any:

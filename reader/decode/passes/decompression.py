@@ -6,8 +6,6 @@ what is stored (``refuse_bombs``). What is larger than most is decompressed stra
 buffer, so that there is no second copy, and a size that is only stated costs no memory.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from functools import cache
@@ -48,8 +46,6 @@ from reader.decode.tables import (
     ZSTD,
 )
 from reader.kernels.memory import empty_bytes
-
-__all__ = ["inflate", "keep_singles_compressed", "refuse_bombs"]
 
 # Up to this many bytes are decompressed at once, and then copied.
 _PIECE = 4 << 20

@@ -7,8 +7,6 @@ Source: pulsar.apache.org, "Pulsar binary protocol specification", "Payload comm
 PulsarApi.proto for the fields.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -107,8 +105,6 @@ from reader.kernels.crc32c import crc32c
 from reader.kernels.protobuf_wire import field
 from reader.kernels.unaligned import u32
 from reader.kernels.utf8 import valid_utf8
-
-__all__ = ["micros", "pair", "scan"]
 
 _INT64 = np.iinfo(np.int64)
 # So many entries are filled in a small table of their own: its fields are 9 cache lines apart and

@@ -5,8 +5,6 @@ shorter than stated would end in uninitialised memory, and cannot write into an 
 Source: lz4.org, "LZ4 Block Format Description".
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,6 @@ import numpy as np
 from reader.decode.passes.copies import copy
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import load8, load16, move8, move16
-
-__all__ = ["lz4_decode"]
 
 
 @kernel

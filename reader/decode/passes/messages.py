@@ -12,8 +12,6 @@ Rows come in portions, of a bounded size whatever the entries hold; the *cursor*
 one begins, perhaps within a batch. All of a batch is checked before the first of its rows is given.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -76,9 +74,6 @@ from reader.decode.tables import (
 )
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
-
-__all__ = ["read_messages"]
-
 
 # What became of a batch.
 _BROKEN, _FULL, _DONE = -1, 0, 1

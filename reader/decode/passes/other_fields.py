@@ -5,8 +5,6 @@ those that are known and have no column (schema_id 32, replicate_to 7), are kept
 ``__otherMetadata`` as protobuf's bytes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,6 @@ import numpy as np
 from reader.decode.passes.copies import copy
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.protobuf_wire import field
-
-__all__ = ["copy_other_fields", "is_other", "is_other_single", "measure_other_fields"]
 
 # Tags: the field's number and, in the lowest three bits, its wire type. These have a column, or say
 # how the entry is stored (compression, batch, encryption, transaction, chunks, marker), or follow

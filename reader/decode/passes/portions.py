@@ -1,7 +1,5 @@
 """Entries to portions of rows: decompressed group by group, and bounded by what comes out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,8 +28,6 @@ from reader.decode.tables import (
     R_FIELDS,
 )
 from reader.kernels.memory import empty_int64s
-
-__all__ = ["Portion", "gives_rows", "portions", "stated_rows"]
 
 # So many bytes are decompressed at once, unless one entry has more: a block of 4 MiB as a whole,
 # where it inflates no more than three times.

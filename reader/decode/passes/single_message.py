@@ -1,7 +1,5 @@
 """One message of a batch, and the properties of any message."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -46,8 +44,6 @@ from reader.decode.tables import (
 from reader.kernels.compiling import kernel
 from reader.kernels.protobuf_wire import field
 from reader.kernels.utf8 import valid_utf8
-
-__all__ = ["entry_pairs", "single"]
 
 
 @kernel

@@ -4,8 +4,6 @@ The inverse of ``reader.payload.avro.text``. JSON has no wrapper for a union: a 
 the first branch that takes it, a default as well (Avro 1.12, "Unions").
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json
@@ -21,8 +19,6 @@ from reader.encode.payload.arrow_columns.json_column import Literal, parsed_obje
 from reader.errors import ConfigurationError
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.json.numbers import exact_double, exact_unscaled
-
-__all__ = ["AvroDatum", "leaf_datum", "members", "need", "no_default", "quoted", "zigzag"]
 
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _DAY = {"time-millis": 86_400_000, "time-micros": 86_400_000_000}

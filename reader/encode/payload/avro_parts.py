@@ -3,8 +3,6 @@
 Source: Avro 1.12 specification, "Binary Encoding". An array or a map is one block.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -40,17 +38,7 @@ from reader.encode.payload.avro_datum import AvroDatum, zigzag
 from reader.encode.payload.defaults import has_default
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Block, Spans
-from reader.payload.avro_schema import (
-    Array,
-    Enum,
-    Fixed,
-    Map,
-    Node,
-    Primitive,
-    Record,
-    Ref,
-    Union,
-)
+from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.column_types import (
     Layout,
     ListOf,
@@ -60,8 +48,6 @@ from reader.payload.column_types import (
     inner_path,
     mapped_union,
 )
-
-__all__ = ["AvroParts"]
 
 
 @dataclass(frozen=True, slots=True)

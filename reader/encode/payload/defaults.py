@@ -4,8 +4,6 @@ SQL fills a left-out column before rows are encoded, and only with a plain value
 have their defaults in rows of a DataFrame.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +14,6 @@ from reader.payload.avro_schema import Enum, Node, Primitive, Record, Schema, Un
 from reader.payload.column_types import mapped_union
 from reader.payload.json.numbers import exact_double
 from reader.payload.registry import registry_of
-
-__all__ = ["FieldDefault", "field_defaults", "has_default"]
 
 _MOST_FLOAT = 3.4028234663852886e38
 Plain = bool | int | float | str

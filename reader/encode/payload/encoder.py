@@ -27,8 +27,6 @@ from reader.payload.column_types import KEY, Layout, Struct, arrow_type
 from reader.payload.protobuf.schema import ProtobufSchema
 from reader.payload.registry import BYTES_VERSION, PayloadSchema, registry_of
 
-__all__ = ["EncodedPayload", "PayloadEncoder", "prewarm"]
-
 # The length of a half of an INLINE KeyValue that is null.
 _NULL = b"\xff" * 4
 _WARM = (

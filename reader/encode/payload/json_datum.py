@@ -4,8 +4,6 @@ The text is that of ``json_parts``, so that a consumer reads a value in the same
 value comes from.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -21,8 +19,6 @@ from reader.payload.json.member_names import pair_members
 from reader.payload.json.numbers import SPECIAL, Number
 from reader.payload.json.scalars import FACTORS
 from reader.payload.json.time_forms import time_form
-
-__all__ = ["KEY_KINDS", "JsonDatum", "has_text_form", "is_object"]
 
 KEY_KINDS = ("int", "long", "float", "double", "boolean", "string")
 

@@ -7,8 +7,6 @@ Times are ISO 8601 text, because Jackson reads an integer under an ``Instant`` a
 that counts integers fails on text, and takes no other value for it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,17 +46,7 @@ from reader.encode.payload.defaults import has_default
 from reader.encode.payload.json_datum import JsonDatum, has_text_form, is_object
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Block, Spans
-from reader.payload.avro_schema import (
-    Array,
-    Enum,
-    Fixed,
-    Map,
-    Node,
-    Primitive,
-    Record,
-    Ref,
-    Union,
-)
+from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.column_types import (
     Layout,
     ListOf,
@@ -68,8 +56,6 @@ from reader.payload.column_types import (
     inner_path,
     mapped_union,
 )
-
-__all__ = ["JsonParts"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """The schema of a new topic, out of the columns of a DataFrame."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection
@@ -17,8 +15,6 @@ from reader.model.column_names import name_key
 from reader.payload.avro_schema import PRIMITIVES as AVRO_PRIMITIVES
 from reader.payload.avro_schema import schema_json
 from reader.payload.primitive import PRIMITIVES
-
-__all__ = ["grown_schema", "new_schema"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RECORDS = ("AVRO", "JSON")

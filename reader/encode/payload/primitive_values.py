@@ -1,8 +1,6 @@
 """Pulsar's primitive schemas: the column ``value`` as bytes, the inverse of
 ``reader.payload.primitive``; see there for the forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -24,8 +22,6 @@ from reader.encode.payload.arrow_columns.leaves import (
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Block, Bytes, Int64s
 from reader.payload.primitive import DAY_NS, PRIMITIVES
-
-__all__ = ["add_primitive"]
 
 _BITS = {"INT8": 8, "INT16": 16, "INT32": 32, "INT64": 64}
 _SECOND_NS = 1_000_000_000

@@ -4,8 +4,6 @@ Fields are in the order of their numbers, as Google's serializer writes them. Wh
 is left out where it is the default. Source: protobuf.dev, "Encoding", "Field Presence".
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 from google.protobuf import json_format, message_factory
@@ -19,18 +17,9 @@ from reader.encode.payload.arrow_columns.matching import members_of, missing_col
 from reader.encode.payload.protobuf_scalars import DELIMITED, Scalar, field_type, map_key, scalar
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Block, Bytes, Spans
-from reader.payload.column_types import (
-    Layout,
-    ListOf,
-    MapOf,
-    Struct,
-    arrow_type,
-    inner_path,
-)
+from reader.payload.column_types import Layout, ListOf, MapOf, Struct, arrow_type, inner_path
 from reader.payload.protobuf.schema import is_map, message_of
 from reader.wire import varint
-
-__all__ = ["ProtobufParts"]
 
 _START_GROUP, _END_GROUP = 3, 4
 

@@ -3,8 +3,6 @@
 Source: protobuf.dev, "Encoding" and "Language Guide", scalar value types.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +26,6 @@ from reader.encode.payload.arrow_columns.leaves import (
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Spans
 from reader.payload.protobuf.schema import enum_of, message_of
-
-__all__ = ["DELIMITED", "I32", "I64", "VARINT", "Scalar", "field_type", "map_key", "scalar"]
 
 VARINT, I64, DELIMITED, _START, _END, I32 = range(6)
 """Wire types."""

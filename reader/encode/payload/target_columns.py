@@ -1,7 +1,5 @@
 """The columns that rows for a topic may have: those that its readers see, in their order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,19 +8,10 @@ import pyarrow as pa
 from reader.model import SchemaInfo
 from reader.model.column_names import ColumnNames
 from reader.payload import payload_fields
-from reader.payload.column_types import (
-    Layout,
-    ListOf,
-    MapOf,
-    Member,
-    Struct,
-    arrow_type,
-)
+from reader.payload.column_types import Layout, ListOf, MapOf, Member, Struct, arrow_type
 from reader.payload.registry import registry_of
 from reader.payload.remembered.origins import layout_of_fields
 from reader.payload.remembered.union_members import member_pairs
-
-__all__ = ["TargetColumns", "target_columns"]
 
 
 @dataclass(frozen=True, slots=True)

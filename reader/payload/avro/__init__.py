@@ -10,5 +10,3 @@
 No I/O. Imports ``reader.kernels``, ``reader.model.columns`` and, of ``reader.payload``,
 ``avro_schema``, ``column_types``, ``remembered``, ``slots`` and ``shared_kernels``.
 """
-
-__all__: list[str] = []

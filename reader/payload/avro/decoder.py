@@ -1,7 +1,5 @@
 """Avro payloads to Arrow arrays, by the program of their own schema version."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 import numpy as np
@@ -16,8 +14,6 @@ from reader.payload.budget import UNBOUNDED, Decoded, OutputBudget, json_text_by
 from reader.payload.column_types import Struct
 from reader.payload.shared_kernels import GROW_GROUPS, GROW_KEYS
 from reader.payload.slots import SlotMemory, Slots, assemble, column_outputs
-
-__all__ = ["AvroDecoder"]
 
 
 class AvroDecoder:

@@ -3,15 +3,11 @@
 A number is a pair of 64 bits, (low, high), in two's complement.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from reader.kernels.compiling import kernel
-
-__all__ = ["exact_integer", "rescaled", "within"]
 
 # 10**precision, as two halves of 64 bits.
 _LIMIT_HIGH = np.array([10**p >> 64 for p in range(39)], np.uint64)

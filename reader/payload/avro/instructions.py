@@ -26,36 +26,6 @@ that are in the payload. It bounds time as well, with 8 for each instruction.
 | CONVERT | a bytes, or -1: length first | size | message | converter | most bytes, 0: any number, even none |
 """  # noqa: E501
 
-from __future__ import annotations
-
-__all__ = [
-    "ARRAY",
-    "AS_DATE",
-    "AS_OTHER",
-    "AS_TIMESTAMP",
-    "BOOL",
-    "BYTES",
-    "CALL",
-    "CONVERT",
-    "DECIMAL",
-    "DOUBLE",
-    "END",
-    "ENUM",
-    "FIXED",
-    "FLOAT",
-    "INT",
-    "JUMP",
-    "KEY",
-    "LONG",
-    "MAP",
-    "MARK",
-    "NEXT",
-    "PROBLEM",
-    "RETURN",
-    "STRING",
-    "UNION",
-]
-
 (
     END,
     BOOL,

@@ -5,8 +5,6 @@ never trusted before it has been compared with the bytes that are left, nesting 
 `MAX_DEPTH`, and what comes out of a message, with the time for it, by a limit in bytes of columns.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -56,8 +54,6 @@ from reader.payload.shared_kernels import (
     put_span,
     take_back,
 )
-
-__all__ = ["ERRORS", "FRAME", "MAX_DEPTH", "run_avro"]
 
 # Of arrays, maps and recursive records; it bounds the recursion of `text` as well.
 MAX_DEPTH = 128

@@ -5,8 +5,6 @@ of its own version. Every value is read and checked, and written only where its 
 pruning never changes which rows have problems. See `instructions` for the instructions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -48,8 +46,6 @@ from reader.payload.column_types import (
 from reader.payload.remembered.conversions import expanded, takes
 from reader.payload.remembered.union_members import union_member, union_targets
 from reader.payload.slots import Output
-
-__all__ = ["AvroProgram", "compile_avro"]
 
 _READS = {
     "boolean": ops.BOOL,

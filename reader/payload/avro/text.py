@@ -4,8 +4,6 @@ The kernel has read these bytes already, so nothing is checked again, and its bo
 here. JSON is written as Jackson writes it: bytes in base64, enums by name, no union wrapper.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math
@@ -15,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
-
-__all__ = ["decimal_text", "number_text", "text_bytes", "to_json", "uuid_text"]
 
 
 def uuid_text(value: bytes) -> bytes:

@@ -16,5 +16,3 @@
 No I/O. Imports ``reader.kernels``, ``reader.model`` and, of ``reader.payload``,
 ``avro_schema``, ``avro.text``, ``column_types``, ``slots`` and ``shared_kernels``.
 """
-
-__all__: list[str] = []

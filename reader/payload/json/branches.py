@@ -10,8 +10,6 @@ branches the first would get the values of the other, so each is asked first for
 type.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,8 +18,6 @@ from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive,
 from reader.payload.column_types import Layout, Leaf, Struct, layout_of, mapped_union
 from reader.payload.json.numbers import SPECIAL, Number, exact_integer
 from reader.payload.json.scalars import scalar
-
-__all__ = ["Branches", "RecordTexts", "has_null", "is_own", "required_fields"]
 
 _UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _GREATEST_FLOAT = (2 - 2**-23) * 2.0**127

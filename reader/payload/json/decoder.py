@@ -1,7 +1,5 @@
 """JSON payloads to Arrow arrays: plain ones by a compiled loop, all others in Python."""
 
-from __future__ import annotations
-
 import base64
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,8 +23,6 @@ from reader.payload.python_rows import read_rows
 from reader.payload.remembered.conversions import expanded
 from reader.payload.shared_kernels import DONE, GROW_GROUPS, GROW_KEYS
 from reader.payload.slots import SlotMemory, Slots, assemble, column_outputs
-
-__all__ = ["JsonDecoder"]
 
 Int64s = npt.NDArray[np.int64]
 # The kernel has checked that it is base64.

@@ -4,16 +4,12 @@ Source: D. Lemire, "Number Parsing at a Gigabyte per Second", Software: Practice
 (2021); N. Mushtak, D. Lemire, "Fast Number Parsing Without Fallback", ibid. 53 (2023).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import leading_zeros
-
-__all__ = ["EXPONENTS", "double_bits"]
 
 EXPONENTS = 110
 _LOWEST = -EXPONENTS

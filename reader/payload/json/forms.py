@@ -4,8 +4,6 @@ The compiled counterpart of `scalars` and `time_forms`, where the rules are. Wha
 not take is left to Python, also what it could only take with more digits.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -30,16 +28,8 @@ from reader.payload.json.program import (
     TEXT_PART,
     TIME,
 )
-from reader.payload.json.tokens import (
-    has_bytes,
-    is_base64,
-    number_end,
-    short_integer,
-    skip_space,
-)
+from reader.payload.json.tokens import has_bytes, is_base64, number_end, short_integer, skip_space
 from reader.payload.shared_kernels import SlotArrays, put, put_span
-
-__all__ = ["CUT_DIGITS", "other_number", "other_text", "other_word", "time_of_numbers"]
 
 CUT_DIGITS = -1
 """Instead of a name's place in ``unknown``: the value at this node lost its last digits."""

@@ -6,20 +6,13 @@ problems are found here, because they are common in every message: a field too m
 in a column of microseconds, and bytes of which the form is not known.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
 from reader.payload.json.double import double_bits
-from reader.payload.json.forms import (
-    other_number,
-    other_text,
-    other_word,
-    time_of_numbers,
-)
+from reader.payload.json.forms import other_number, other_text, other_word, time_of_numbers
 from reader.payload.json.program import (
     ANY,
     ARRAY,
@@ -60,8 +53,6 @@ from reader.payload.shared_kernels import (
     put_span,
     take_back,
 )
-
-__all__ = ["DEFERRED", "DOUBTFUL_BYTES", "FRAME", "MAX_DEPTH", "run_json"]
 
 DEFERRED = -1
 DOUBTFUL_BYTES = -2

@@ -1,13 +1,9 @@
 """Names of members in JSON: which field of a record each is, and which records are map entries."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from reader.model.column_names import name_key
 from reader.payload.avro_schema import Array, Record
-
-__all__ = ["MemberNames", "member_names", "pair_members"]
 
 _PAIR = "org.apache.avro.reflect.Pair"
 

@@ -4,21 +4,9 @@
 literals of doubles alone.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-
-__all__ = [
-    "SPECIAL",
-    "Number",
-    "exact_double",
-    "exact_integer",
-    "exact_unscaled",
-    "exact_whole",
-    "is_number",
-]
 
 SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 """Doubles that are not numbers of JSON, by their name."""

@@ -28,8 +28,6 @@ object's members are their order by length and name: place i is the index of the
 two members have is too long for any name.
 """  # noqa: E501
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -38,17 +36,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.payload.avro_schema import (
-    Array,
-    Enum,
-    Fixed,
-    Map,
-    Node,
-    Primitive,
-    Record,
-    Ref,
-    Union,
-)
+from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.budget import value_bytes
 from reader.payload.column_types import (
     Layout,
@@ -66,32 +54,6 @@ from reader.payload.json.scalars import FACTORS, bounds
 from reader.payload.json.time_forms import time_form
 from reader.payload.remembered.conversions import read_as, takes
 from reader.payload.slots import Output
-
-__all__ = [
-    "ANY",
-    "ARRAY",
-    "BASE64",
-    "BOOLEAN",
-    "CHARACTER",
-    "DATE",
-    "DECIMAL",
-    "DEFER",
-    "DOUBLE",
-    "FRACTIONS",
-    "INSTANT",
-    "INTEGER",
-    "JSON",
-    "LOCAL",
-    "MAP",
-    "MOST_DIGITS",
-    "OBJECT",
-    "PAIRS",
-    "STRING",
-    "TEXT_PART",
-    "TIME",
-    "JsonProgram",
-    "compile_json",
-]
 
 ANY, DEFER, OBJECT, JSON, ARRAY, PAIRS, MAP = range(7)
 STRING, BASE64, BOOLEAN, INTEGER, DOUBLE, DECIMAL = range(7, 13)

@@ -6,8 +6,6 @@ A union of several branches is read by first forms alone: by the others, two bra
 one value.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable
@@ -31,8 +29,6 @@ from reader.payload.json.numbers import (
     is_number,
 )
 from reader.payload.json.time_forms import Cut, time_form
-
-__all__ = ["FACTORS", "Scalar", "bounds", "scalar", "utf8"]
 
 FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
 """By logical type: how many of the column's units one of the schema's is."""

@@ -13,16 +13,12 @@ writer means another value by it, so these are not:
 - A number in quotes may be a compact date (``"20231114"``) or time (``"1230"``).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from reader.payload.avro_schema import Primitive
 from reader.payload.json.numbers import Number, exact_unscaled
-
-__all__ = ["CUT", "Cut", "TimeForm", "time_form"]
 
 CUT = "has nanoseconds, of which its column has no room for the last three digits"
 

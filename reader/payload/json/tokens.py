@@ -3,8 +3,6 @@
 None reads outside of its range. What they do not accept is left to Python.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -14,20 +12,6 @@ from reader.kernels.unaligned import HIGH_BITS, first_bit, load64, same16
 from reader.kernels.utf8 import valid_utf8
 from reader.payload.json.program import MOST_DIGITS
 from reader.payload.shared_kernels import plain_end
-
-__all__ = [
-    "PRECISE_DIGITS",
-    "has_bytes",
-    "is_base64",
-    "is_name",
-    "json_text",
-    "number_end",
-    "short_decimal",
-    "short_integer",
-    "skip_space",
-    "string_end",
-    "unescape",
-]
 
 _QUOTE, _BACKSLASH = 0x22, 0x5C
 

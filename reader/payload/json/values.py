@@ -6,25 +6,13 @@ columns would not reproduce is a problem: unknown fields, wrong types, numbers o
 precision, duplicate keys.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from reader.payload.avro_schema import (
-    Array,
-    Enum,
-    Fixed,
-    Map,
-    Node,
-    Primitive,
-    Record,
-    Ref,
-    Union,
-)
+from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.budget import UNBOUNDED, OutputBudget, json_nesting, text_bytes, value_bytes
 from reader.payload.column_types import (
     Layout,
@@ -41,21 +29,13 @@ from reader.payload.column_types import (
     mapped_union,
     mismatch,
 )
-from reader.payload.json.branches import (
-    Branches,
-    RecordTexts,
-    has_null,
-    is_own,
-    required_fields,
-)
+from reader.payload.json.branches import Branches, RecordTexts, has_null, is_own, required_fields
 from reader.payload.json.member_names import member_names, pair_members
 from reader.payload.json.numbers import SPECIAL, Number
 from reader.payload.json.scalars import scalar, utf8
 from reader.payload.json.time_forms import CUT, Cut
 from reader.payload.remembered.conversions import read_as, takes
 from reader.payload.remembered.union_members import union_member, union_targets
-
-__all__ = ["DOUBTFUL", "INDENTED", "MAX_JSON_DEPTH", "JsonReader", "shown"]
 
 # Python's parser stops at its own recursion limit, which depends on the caller: stay below.
 MAX_JSON_DEPTH = 256

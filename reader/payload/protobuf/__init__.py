@@ -9,5 +9,3 @@
 No I/O. Imports ``reader.errors``, ``reader.kernels``, ``reader.model.column_names``,
 ``reader.wire`` and, of ``reader.payload``, ``column_types``.
 """
-
-__all__: list[str] = []

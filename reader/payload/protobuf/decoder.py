@@ -1,7 +1,5 @@
 """Protobuf payloads to Arrow arrays, message by message."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +13,6 @@ from reader.payload.column_types import Struct
 from reader.payload.protobuf.schema import ProtobufSchema
 from reader.payload.protobuf.values import ProtobufReader
 from reader.payload.python_rows import read_rows
-
-__all__ = ["ProtobufDecoder"]
 
 
 class ProtobufDecoder:

@@ -6,8 +6,6 @@ and in the property ``__PARSING_INFO__`` number, type and label of the top-level
 nested message only its bytes are known, of an enum only its number.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import dataclass
@@ -33,18 +31,6 @@ from reader.payload.column_types import (
     Struct,
     column_name,
 )
-
-__all__ = [
-    "MESSAGES",
-    "ProtobufSchema",
-    "enum_of",
-    "field_file",
-    "is_entry",
-    "is_map",
-    "message_of",
-    "native_schema",
-    "plain_schema",
-]
 
 # A message used twice is copied, so few descriptors can make a huge tree.
 MAX_NODES = 20_000

@@ -4,16 +4,12 @@ Slow, and needed only where a message does not serialize to its payload again. S
 protobuf.dev "Encoding", and "Proto limits" for what a parser drops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from reader.payload.protobuf.schema import is_map, message_of
 from reader.wire import read_varint
-
-__all__ = ["lost_data"]
 
 _VARINT, _I64, _LEN, _GROUP, _END_GROUP, _I32 = range(6)
 _F = FieldDescriptor

@@ -4,8 +4,6 @@ Unknown fields are dropped first; a message that then serializes to its payload 
 nothing. Of any other, `unknown_fields` says what is lost.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
@@ -33,18 +31,10 @@ from reader.payload.column_types import (
     label,
     mismatch,
 )
-from reader.payload.protobuf.schema import (
-    MESSAGES,
-    ProtobufSchema,
-    enum_of,
-    field_file,
-    message_of,
-)
+from reader.payload.protobuf.schema import MESSAGES, ProtobufSchema, enum_of, field_file, message_of
 from reader.payload.protobuf.unknown_fields import lost_data
 from reader.payload.protobuf.wire_size import IN_PYTHON, VALUE_BYTES, WireSizes
 from reader.payload.remembered.conversions import exact_number
-
-__all__ = ["ProtobufReader"]
 
 # An enum's name takes more bytes as text than its number does in a message.
 MAX_TEXT = 1 << 26

@@ -4,8 +4,6 @@ A message within a message takes two bytes, but in Google's parser a place for e
 and in a column perhaps a value of each; an enum's name takes more bytes than its number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,8 +11,6 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from reader.payload.protobuf.schema import MESSAGES, enum_of, is_entry, message_of
 from reader.wire import read_varint
-
-__all__ = ["IN_PYTHON", "VALUE_BYTES", "WireSizes"]
 
 # What a value takes in a column.
 VALUE_BYTES = 16

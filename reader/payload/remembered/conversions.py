@@ -4,8 +4,6 @@ A value that the column's type holds exactly is in the column, also if another v
 `column_types.accepts` says between which kinds that is possible; each format checks the value.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,8 +39,6 @@ from reader.payload.column_types import (
     mapped_union,
 )
 from reader.payload.remembered.union_members import union_member, union_targets
-
-__all__ = ["exact_array", "exact_number", "expanded", "read_as", "takes"]
 
 
 def read_as(node: Node, layout: Layout) -> Node:

@@ -15,8 +15,6 @@ force does not: the numbers go on.) Rules:
 4. A message that may be of several lives has a definition only if the lives agree on its content.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -24,8 +22,6 @@ import numpy.typing as npt
 
 from reader.model import SchemaInfo, StoredTimes
 from reader.payload.column_types import LIFE
-
-__all__ = ["SchemaLives", "remember"]
 
 Int64s = npt.NDArray[np.int64]
 

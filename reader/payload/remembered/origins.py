@@ -13,8 +13,6 @@ depth) that is not plainly the field of its own name has this metadata:
 The metadata is created in the commit that adds the column, and never changes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 
@@ -39,8 +37,6 @@ from reader.payload.column_types import (
     Missing,
     Struct,
 )
-
-__all__ = ["fields_of", "layout_of_fields", "same_origins"]
 
 _FIELD, _ORIGIN, _KIND = b"pulsarlake.field", b"pulsarlake.origin", b"pulsarlake.kind"
 _ORIGINS = {PAYLOAD: b"payload", BARE: b"bytes", KEY: b"key", VALUE: b"value"}

@@ -5,8 +5,6 @@ call their fields; a new field gets a column at the end, in its struct, at any d
 branch of a union that no member takes. The cost is in proportion to the fields that are added.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -22,8 +20,6 @@ from reader.payload.column_types import (
     unused_name,
 )
 from reader.payload.remembered.union_members import member_pairs, union_targets
-
-__all__ = ["MAX_COLUMNS", "ColumnUnion", "count_columns", "with_missing"]
 
 MAX_COLUMNS = 20_000
 """The maximum number of columns of a topic, with all members, items and map values.

@@ -4,8 +4,6 @@ A branch is known by its type, not by its place, because a union may grow in fro
 A record, an enum or a fixed type is known by its name: two records may have the same fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from reader.payload.avro_schema import PRIMITIVES, Node
@@ -20,8 +18,6 @@ from reader.payload.column_types import (
     branch_name,
     layout_of,
 )
-
-__all__ = ["member_pairs", "union_member", "union_targets"]
 
 _UNNAMED = PRIMITIVES | {"array", "map", "union"}
 

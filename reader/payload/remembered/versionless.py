@@ -3,8 +3,6 @@
 Producers of plain bytes name none, and neither do batches of some old clients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,8 +11,6 @@ import pyarrow as pa
 from reader.payload.column_types import BARE
 from reader.payload.remembered.lives import SchemaLives
 from reader.payload.remembered.origins import layout_of_fields
-
-__all__ = ["BYTES_NUMBER", "AssumedVersion", "without_version"]
 
 BYTES_NUMBER = -1
 """The number of the definition of plain bytes, where the registry has none."""

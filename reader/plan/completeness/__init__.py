@@ -8,15 +8,9 @@ A topic that was migrated to a scalable topic of Pulsar 5 has all that was publi
 What follows has other names, so a query gives a warning and all rows, not an error.
 """
 
-from __future__ import annotations
-
 from reader.plan.completeness.compacted_part import CompactedPart, compacted_parts, compaction_start
 from reader.plan.completeness.held_tables import HoldReader, given_up, held_table
-from reader.plan.completeness.refusals import (
-    MigrationReader,
-    migrated_note,
-    refuse_recovering,
-)
+from reader.plan.completeness.refusals import MigrationReader, migrated_note, refuse_recovering
 
 __all__ = [
     "CompactedPart",

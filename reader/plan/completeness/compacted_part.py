@@ -11,8 +11,6 @@ what it has compacted, and rows expire. Pulsar's compacted ledger has it then, i
    (``CompactedPart.serves``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -22,8 +20,6 @@ from reader.plan.data_loss import new_losses
 from reader.plan.history import first_of_life
 from reader.pulsar import CompactedLedger, PartitionLedgers
 from reader.table import TopicTable
-
-__all__ = ["CompactedPart", "compacted_parts", "compaction_start"]
 
 
 @dataclass(frozen=True, slots=True)

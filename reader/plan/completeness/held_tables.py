@@ -11,8 +11,6 @@ pass what the hold says, and what lies between would be in no query. An operator
 better says so (``LOST_KEY``), and what lies between is recorded as lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -22,8 +20,6 @@ from reader.model import Partition
 from reader.plan.data_loss import UNKNOWN_LEDGER, DataLoss
 from reader.pulsar import LOST_KEY, HeldTable, PartitionLedgers
 from reader.table import TopicTable
-
-__all__ = ["HoldReader", "given_up", "held_table"]
 
 _PARALLEL_REQUESTS = 8
 

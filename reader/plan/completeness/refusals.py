@@ -1,15 +1,11 @@
 """Topics of which a broker cannot show everything, or not yet."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import Partition, Topic
 from reader.pulsar import PartitionLedgers
-
-__all__ = ["MigrationReader", "migrated_note", "refuse_recovering"]
 
 
 class MigrationReader(Protocol):

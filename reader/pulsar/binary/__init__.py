@@ -18,8 +18,6 @@ credentials, ``reader.config``, ``reader.model``, ``reader.errors``, ``reader.cl
 ``reader.kernels``, ``reader.wire`` and ``reader.tls``.
 """
 
-from __future__ import annotations
-
 from reader.pulsar.binary.broker_client import BrokerClient
 from reader.pulsar.binary.frames import prewarm
 from reader.pulsar.binary.producer import OutgoingEntry, Producer

@@ -1,7 +1,5 @@
 """Reads entries of a topic through its broker, as they are stored."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -14,8 +12,6 @@ from reader.model import EntryBlock, Partition, Position, SchemaInfo
 from reader.pulsar.binary.broker_requests import FIRST_PAUSE, LONGEST_PAUSE, BrokerRequests
 from reader.pulsar.binary.consumer import Consumer
 from reader.pulsar.binary.topic_lookup import Served
-
-__all__ = ["BrokerClient"]
 
 T = TypeVar("T")
 

@@ -30,8 +30,6 @@ from reader.wire import pulsar_pb2 as api
 if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview
 
-__all__ = ["Answer", "BrokerConnection"]
-
 _AT_ONCE = 256 << 10
 """Bytes that are read from the socket before they are taken apart, where there are so many."""
 _MOST_BYTES = 5 << 20

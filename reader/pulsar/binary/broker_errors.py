@@ -1,7 +1,5 @@
 """What a broker refuses, as our errors: the one place that knows Pulsar's ServerError."""
 
-from __future__ import annotations
-
 from google.protobuf.message import Message
 
 from reader.errors import (
@@ -12,8 +10,6 @@ from reader.errors import (
     plain_text,
 )
 from reader.wire import pulsar_pb2 as api
-
-__all__ = ["broker_text", "failed_answer", "refusal"]
 
 _LOCATED = (api.CommandLookupTopicResponse.Redirect, api.CommandLookupTopicResponse.Connect)
 _IDENTITY = (api.ServerError.AuthenticationError, api.ServerError.AuthorizationError)

@@ -1,7 +1,5 @@
 """What those who talk to brokers share: connections, and requests until they are answered."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable
@@ -15,8 +13,6 @@ from reader.pulsar.binary.broker_errors import refusal
 from reader.pulsar.binary.schema_messages import SchemaFound, schema_found
 from reader.pulsar.binary.topic_lookup import BrokerConnections
 from reader.wire.pulsar_pb2 import CommandGetSchema, CommandGetSchemaResponse
-
-__all__ = ["FIRST_PAUSE", "LONGEST_PAUSE", "BrokerRequests"]
 
 T = TypeVar("T")
 

@@ -4,15 +4,11 @@ A frame is ``u32 size``, ``u32 size of the command``, and the command: a ``BaseC
 is the number of the field that has the command itself. ``reader/wire/pulsar.proto`` defines them.
 """
 
-from __future__ import annotations
-
 from google.protobuf.message import DecodeError, Message
 
 from reader.errors import CorruptError
 from reader.model import Position
 from reader.wire.pulsar_pb2 import BaseCommand, MessageIdData
-
-__all__ = ["PROTOCOL_VERSION", "framed", "message_id_of", "parsed_command", "position_of"]
 
 PROTOCOL_VERSION = 21
 """Pulsar 4's. A broker that knows less answers with its own; from 11 on it sends checksums."""

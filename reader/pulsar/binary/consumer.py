@@ -30,8 +30,6 @@ from reader.pulsar.binary.commands import message_id_of, position_of
 from reader.pulsar.binary.frames import ENTRY, LEDGER, LENGTH, MESSAGES, OFFSET, Rows
 from reader.wire import pulsar_pb2 as api
 
-__all__ = ["ASK_AGAIN_SECONDS", "Consumer"]
-
 _FIRST_PERMITS = 1000
 _LEAST_PERMITS = 4
 _MOST_PERMITS = 100_000

@@ -6,8 +6,6 @@ kernel, which stops only at other commands. Entries stay where they were read to
 but the beginning of a frame that an arena has no room for.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,18 +17,6 @@ from reader.kernels.compiling import kernel
 from reader.kernels.memory import empty_bytes, empty_int64s
 from reader.kernels.protobuf_wire import field
 from reader.kernels.unaligned import u32
-
-__all__ = [
-    "ENTRY",
-    "LEDGER",
-    "LENGTH",
-    "MESSAGES",
-    "MOST_BYTES",
-    "OFFSET",
-    "FrameReader",
-    "Rows",
-    "prewarm",
-]
 
 MOST_BYTES = 512 << 20
 """Of a frame. Brokers have ``maxMessageSize`` (5 MiB, or what they are set to) and some headers."""

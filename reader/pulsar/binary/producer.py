@@ -4,8 +4,6 @@ Several may be under way: as many as ``WINDOW_ENTRIES`` and ``_MOST_BYTES`` perm
 Receipts are read where the window is full, and at the end.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable
@@ -20,8 +18,6 @@ from reader.pulsar.binary.broker_connection import BrokerConnection, ToProducer
 from reader.pulsar.binary.broker_errors import broker_text, refusal
 from reader.pulsar.binary.commands import framed, position_of
 from reader.wire import pulsar_pb2 as api
-
-__all__ = ["OutgoingEntry", "Producer", "producer_error"]
 
 WINDOW_ENTRIES = 1000
 _MOST_BYTES = 32 << 20

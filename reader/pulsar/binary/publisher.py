@@ -1,13 +1,9 @@
 """Producers on the brokers' connections, opened where each topic is served."""
 
-from __future__ import annotations
-
 from reader.model import Partition
 from reader.pulsar.binary.broker_requests import BrokerRequests
 from reader.pulsar.binary.producer import Producer
 from reader.pulsar.binary.schema_messages import SchemaFound
-
-__all__ = ["Publisher"]
 
 
 class Publisher(BrokerRequests):

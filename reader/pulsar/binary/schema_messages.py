@@ -1,7 +1,5 @@
 """Schemas as brokers write them: ``Schema`` of PulsarApi.proto. No I/O."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 
@@ -10,8 +8,6 @@ from google.protobuf.message import DecodeError
 from reader.errors import CorruptError
 from reader.model import SchemaInfo
 from reader.wire.pulsar_pb2 import CommandGetSchemaResponse, Schema
-
-__all__ = ["SchemaFound", "schema_found"]
 
 _TYPES = (
     "BYTES", "STRING", "JSON", "PROTOBUF", "AVRO", "BOOLEAN", "INT8", "INT16", "INT32", "INT64",
@@ -46,9 +42,7 @@ def schema_found(response: CommandGetSchemaResponse) -> SchemaFound:
     properties = {_text(pair.key): _text(pair.value) for pair in message.properties}
     version = int.from_bytes(response.schema_version, "big", signed=True)
     return SchemaFound(
-        SchemaInfo(version, kind, definition, properties),
-        response.schema,
-        response.schema_version,
+        SchemaInfo(version, kind, definition, properties), response.schema, response.schema_version
     )
 
 

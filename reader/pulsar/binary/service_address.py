@@ -1,13 +1,9 @@
 """Where brokers are: ``pulsar://`` and ``pulsar+ssl://`` URLs, of one host or several."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
 from reader.errors import ConfigurationError
-
-__all__ = ["Address", "parse_service_url"]
 
 _PORTS = {"pulsar": 6650, "pulsar+ssl": 6651}
 _HOST = re.compile(r"(?:\[([^\]/]+)\]|([^:/\[\]]+))(?::(\d{1,5}))?")

@@ -4,8 +4,6 @@ A broker is asked by LOOKUP, and names another one to ask or the one that serves
 says that it is to be had through the proxy alone. With TLS we stay with TLS.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,8 +16,6 @@ from reader.pulsar.binary.broker_errors import refusal
 from reader.pulsar.binary.service_address import Address, parse_service_url
 from reader.pulsar.credentials import current_identity
 from reader.wire.pulsar_pb2 import CommandLookupTopic, CommandLookupTopicResponse
-
-__all__ = ["BrokerConnections", "Served"]
 
 _MOST_REDIRECTS = 20
 _PART = 3

@@ -7,8 +7,6 @@ Imports ``reader.{decode,errors,model,plan,pulsar,wire}`` and
 ``reader.sources.{base,rows,source_clients}``.
 """
 
-from __future__ import annotations
-
 from reader.sources.compacted.compacted_rows import read_compacted
 
 __all__ = ["read_compacted"]

@@ -1,7 +1,5 @@
 """The rows of a partition's compacted ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 
@@ -15,8 +13,6 @@ from reader.pulsar import CompactedLedger
 from reader.sources.compacted.raw_messages import unwrapped
 from reader.sources.rows import RowBuilder, RowFormat
 from reader.sources.source_clients import SourceClients
-
-__all__ = ["read_compacted"]
 
 
 def read_compacted(
@@ -36,9 +32,7 @@ def read_compacted(
     decryption = clients.decryption(part.partition.topic)
     for block in _entries(clients, part):
         decoder = builder.entry_decoder(
-            _NothingElse(),
-            decryption=decryption,
-            rescue_incomplete=True,
+            _NothingElse(), decryption=decryption, rescue_incomplete=True
         )
         for messages in decoder.decode(block):
             yield from builder.build(messages)
@@ -90,10 +84,7 @@ def _ledger(part: CompactedPart, newest: CompactedLedger | None) -> CompactedLed
 def _read(clients: SourceClients, ledger: CompactedLedger) -> Iterator[EntryBlock]:
     assert ledger.metadata is not None
     last = ledger.metadata.last_entry if ledger.metadata.closed else ledger.entries - 1
-    with (
-        clients.bookies() as client,
-        closing(client.read(ledger.metadata, 0, last)) as blocks,
-    ):
+    with clients.bookies() as client, closing(client.read(ledger.metadata, 0, last)) as blocks:
         yield from blocks
 
 

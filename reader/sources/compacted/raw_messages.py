@@ -5,8 +5,6 @@ entry as the partition's own ledger has it, but that compaction has marked the m
 that it took out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,8 +13,6 @@ from google.protobuf.message import DecodeError
 from reader.errors import CorruptError
 from reader.model import EntryBlock, Position
 from reader.wire.pulsar_pb2 import MessageIdData
-
-__all__ = ["unwrapped"]
 
 _SIZE = 4
 

@@ -5,8 +5,6 @@ service-account key for one), and fsspec's give no modification times, by which 
 what is old. So these come through the client that the rest goes through.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -19,8 +17,6 @@ import pyarrow.fs as pafs
 from reader.storage.last_calls import Held, call
 from reader.storage.stored_object import StoredObject
 from reader.storage.stores.store_client import Buffer, Ranges, StorageClient, Writing
-
-__all__ = ["arrow_filesystem"]
 
 _HELD = 1 << 20
 """Bytes that are collected before the client gets them: a Parquet file comes in many small ones."""

@@ -21,8 +21,6 @@ from reader.errors import plain_text
 from reader.storage.stored_object import StoredObject
 from reader.storage.stores.store_client import Buffer, StorageClient, temporary_name
 
-__all__ = ["ANSWER_SECONDS", "HdfsClient"]
-
 ANSWER_SECONDS = 60.0
 """hdfs-native itself waits for ever for a NameNode that is stopped, or behind a firewall."""
 _CLEAN_UP_SECONDS = 5.0

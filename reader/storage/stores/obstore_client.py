@@ -19,8 +19,6 @@ from reader.errors import ConfigurationError, plain_text
 from reader.storage.stored_object import StoredObject
 from reader.storage.stores.store_client import Buffer, StorageClient
 
-__all__ = ["ObstoreClient"]
-
 _CLIENT = ("connect_timeout", "timeout")
 _PART = 8 << 20
 _PARTS_AT_ONCE = 4  # 32 MiB of a file that is being written
@@ -64,8 +62,7 @@ class ObstoreClient(StorageClient):
             store = from_url(url, config=left, **given)  # type: ignore[call-overload]
         except (BaseError, OSError, ValueError) as error:
             raise ConfigurationError(
-                f"cannot use the storage at {url}: {_plain(error)}",
-                hint="check storage.options",
+                f"cannot use the storage at {url}: {_plain(error)}", hint="check storage.options"
             ) from None  # the error's own cause may have what it could not read
         return cls(store)
 

@@ -4,8 +4,6 @@ Paths are relative to the root that it was opened at; "" is the root. All calls 
 FileNotFoundError among them, and nothing else: whoever calls says what was asked for.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from abc import ABC, abstractmethod
@@ -13,8 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from reader.storage.stored_object import StoredObject
-
-__all__ = ["Buffer", "Ranges", "StorageClient", "Writing", "is_temporary", "temporary_name"]
 
 Buffer = bytes | bytearray | memoryview
 

@@ -14,8 +14,6 @@ nothing and need no network. Files are named by version, so several versions of 
 the folder.
 """
 
-from __future__ import annotations
-
 from spark_ext.session.jars.fetch import class_path, missing_jars, session_jars
 from spark_ext.session.jars.folders import cache_home, jars_folder, open_folder, warehouse
 from spark_ext.session.jars.jar_list import CONNECTORS, GROUPS, Jar, groups_for, listed

@@ -1,7 +1,5 @@
 """The jars of a session: in the folder and checked, or fetched now."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import sys
@@ -14,8 +12,6 @@ from spark_ext.session.jars.folders import jars_folder, locked, open_folder
 from spark_ext.session.jars.ivy import retrieve
 from spark_ext.session.jars.jar_list import GROUPS, LIST, Jar, listed, sha256_of
 from spark_ext.session.jars.shim import shim_jar
-
-__all__ = ["class_path", "missing_jars", "session_jars"]
 
 _MARK = ".checked-"
 _WORK = ".fetching-"

@@ -1,7 +1,5 @@
 """The folder for what is fetched or made once: jars, and Spark's warehouse."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator
@@ -10,8 +8,6 @@ from pathlib import Path
 
 from reader.errors import ConfigurationError
 from reader.private_directory import check_private, make_private
-
-__all__ = ["cache_home", "jars_folder", "locked", "open_folder", "warehouse"]
 
 
 def cache_home() -> Path:

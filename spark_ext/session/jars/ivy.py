@@ -4,8 +4,6 @@ Ivy knows the default repository. Java's options (``JAVA_TOOL_OPTIONS``) may nam
 store.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +11,6 @@ from xml.sax.saxutils import quoteattr
 
 from spark_ext.session.jars.jar_list import Jar
 from spark_ext.session.jars.shim import java_lines, java_tool, pyspark_jars
-
-__all__ = ["retrieve"]
 
 _MODULE = """\
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">

@@ -1,24 +1,10 @@
 """``jars.lock``: each jar's coordinates, its hash, and what it is for."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-__all__ = [
-    "CONNECTORS",
-    "GROUPS",
-    "LIST",
-    "Connector",
-    "Jar",
-    "groups_for",
-    "listed",
-    "sha256_of",
-    "write_list",
-]
 
 LIST = Path(__file__).parent / "jars.lock"
 

@@ -1,7 +1,5 @@
 """``make lock``: ``jars.lock`` anew, of what Maven gives for the pom now."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile
@@ -11,8 +9,6 @@ from pathlib import Path
 from reader.errors import UnavailableError
 from spark_ext.session.jars.jar_list import GROUPS, LIST, Jar, sha256_of, write_list
 from spark_ext.session.jars.shim import java_tool, pyspark_jars
-
-__all__ = ["lock_jars", "main"]
 
 _POM = Path(__file__).parent / "pom.xml"
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"

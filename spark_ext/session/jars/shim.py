@@ -4,8 +4,6 @@
 installed: this module and those that it imports need the standard library alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -19,16 +17,6 @@ from pathlib import Path
 
 from reader.errors import ConfigurationError
 from spark_ext.session.jars.folders import cache_home, open_folder
-
-__all__ = [
-    "SHIM_SOURCES",
-    "compile_shim",
-    "java_lines",
-    "java_tool",
-    "pyspark_jars",
-    "shim_jar",
-    "shim_name",
-]
 
 SHIM_SOURCES = Path(__file__).parents[2] / "jvm"
 _RELEASE = "17"

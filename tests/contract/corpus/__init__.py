@@ -15,8 +15,6 @@ parts, and the last part stays in an open ledger until everything is sealed.
 parts are offloaded, and after Pulsar's own tiered storage has taken all ledgers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

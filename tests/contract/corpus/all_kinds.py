@@ -1,12 +1,8 @@
 """All kinds of the corpus."""
 
-from __future__ import annotations
-
 from tests.contract.corpus import Kind
 from tests.contract.corpus.topics import chunks, encryption, messages, published, schemas
 from tests.contract.corpus.topics import transactions as transactional
-
-__all__ = ["KINDS"]
 
 KINDS: list[Kind] = [
     *published.KINDS,

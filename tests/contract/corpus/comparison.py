@@ -1,7 +1,5 @@
 """A topic's rows beside what was published and what the Java client reads."""
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 from collections.abc import Mapping
@@ -17,8 +15,6 @@ from testbed.oracle import Json
 from tests.contract.corpus import Kind, Place
 from tests.contract.java import metadata_of, without_order
 from tests.contract.rows import KEY_COLUMNS, Key, Row, keyed, plain
-
-__all__ = ["check_rows", "expected_rows", "from_json", "ordered"]
 
 
 def expected_rows(kind: Kind, place: Place, java: Mapping[Key, Json]) -> dict[Key, Row]:

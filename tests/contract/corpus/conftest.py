@@ -1,7 +1,5 @@
 """The corpus as a fixture."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from contextlib import closing

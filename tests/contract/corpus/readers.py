@@ -1,7 +1,5 @@
 """What reads all topics of the corpus in one go. One topic's failure is an outcome of its own."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from collections.abc import Iterable
@@ -20,8 +18,6 @@ from tests.contract.corpus.world import Change, Outcomes, World, unchanged
 from tests.contract.rows import tier_table
 from tests.contract.stream.following import Follower
 from tests.support.iceberg import follower, iceberg_config, iceberg_table
-
-__all__ = ["Readers"]
 
 
 class Readers(Closing):

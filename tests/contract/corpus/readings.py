@@ -1,7 +1,5 @@
 """What each reader gave in one state, compared with what was published."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +9,6 @@ from tests.contract.corpus import Kind
 from tests.contract.corpus.comparison import check_rows, from_json, ordered
 from tests.contract.corpus.world import Outcomes, World
 from tests.contract.rows import Row, key_of
-
-__all__ = ["Readings"]
 
 
 @dataclass

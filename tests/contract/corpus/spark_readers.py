@@ -1,7 +1,5 @@
 """Readers of Spark's: one query, the same by a Connect client, and one streaming query."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -16,8 +14,6 @@ from tests.contract.corpus import Kind
 from tests.contract.corpus.world import Outcomes, World
 from tests.contract.stream.unions import Rows, queried, streamed, together
 from tests.spark.connect.client import Client
-
-__all__ = ["SOME", "SparkReaders"]
 
 # Schemas of every kind some: each takes Spark its time.
 SOME = (

@@ -3,8 +3,6 @@
 Each state reads all topics by all readers at once; a test compares what they gave of one topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -82,10 +80,7 @@ def hot(world: World, readers: Readers, spark: SparkReaders) -> Readings:
             "stream": lambda: readers.stream(world.kinds),
             "new stream": lambda: readers.new_stream(filter(_is_limited, world.kinds)),
         },
-        {
-            "spark": lambda: spark.query(world.kinds),
-            "connect": lambda: spark.connect(world.kinds),
-        },
+        {"spark": lambda: spark.query(world.kinds), "connect": lambda: spark.connect(world.kinds)},
     )
     return Readings(world, "hot", outcomes)
 
@@ -101,21 +96,14 @@ def half(world: World, hot: Readings, readers: Readers, spark: SparkReaders) -> 
             "stream": lambda: readers.stream(halves),
             "new stream": lambda: readers.new_stream(halves),
         },
-        {
-            "spark": lambda: spark.query(halves),
-            "spark stream": lambda: spark.stream(world.kinds),
-        },
+        {"spark": lambda: spark.query(halves), "spark stream": lambda: spark.stream(world.kinds)},
     )
     return Readings(world, "half offloaded", outcomes)
 
 
 @pytest.fixture(scope="module")
 def cold(
-    world: World,
-    half: Readings,
-    readers: Readers,
-    spark: SparkReaders,
-    contract_lake: PulsarLake,
+    world: World, half: Readings, readers: Readers, spark: SparkReaders, contract_lake: PulsarLake
 ) -> Readings:
     """Everything is offloaded: some of it by a job of Spark's, some of it twice."""
     world.seal()

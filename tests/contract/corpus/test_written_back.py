@@ -3,8 +3,6 @@
 The Java client reads both, and must read the same of them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

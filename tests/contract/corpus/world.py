@@ -1,7 +1,5 @@
 """The topics of the corpus in one namespace: published, sealed and offloaded all at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -25,8 +23,6 @@ from tests.contract.java import java_rows
 from tests.contract.rows import Key, Row
 from tests.contract.tiered.moved import move_all
 from tests.support.conversions import InThreadJobs
-
-__all__ = ["Change", "Outcomes", "World", "elsewhere", "unchanged"]
 
 T = TypeVar("T")
 Outcomes = dict[str, Any]
@@ -84,8 +80,7 @@ class World(Closing):
         self.configs = {"plain": config, **_keyed(config, folder, self.private)}
         self.published = {
             kind.name: Published(
-                kind,
-                Place(f"persistent://{namespace}/{kind.name}", oracle, client, admin, public),
+                kind, Place(f"persistent://{namespace}/{kind.name}", oracle, client, admin, public)
             )
             for kind in kinds
         }
@@ -143,11 +138,7 @@ class World(Closing):
 
         self._note(self.each(self.kinds, lambda kind: self._admin.seal(self.topic(kind))))
 
-    def offload(
-        self,
-        kinds: Iterable[Kind],
-        of: Change = unchanged,
-    ) -> None:
+    def offload(self, kinds: Iterable[Kind], of: Change = unchanged) -> None:
         """Offload all sealed ledgers, without Spark."""
         self._holds |= {of(config).offload.subscription for config in self.configs.values()}
         with ExitStack() as opened:

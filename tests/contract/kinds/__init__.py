@@ -12,8 +12,6 @@
 Nothing here is computed by the product.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

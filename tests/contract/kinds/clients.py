@@ -1,7 +1,5 @@
 """What clients write for types of their own, and fields that change their types."""
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import json
@@ -11,8 +9,6 @@ from typing import Any
 from testbed.oracle import Json
 from tests.contract.kinds import SOME, Case, Row, Write, raw, stated, typed
 from tests.unit.payload.json.test_clients import EXPECTED, GOLDEN
-
-__all__ = ["CASES"]
 
 _EPOCH = dt.date(1970, 1, 1)
 
@@ -83,13 +79,7 @@ def _cents(number: int) -> str:
 
 
 def _avro(id_: int, cents: int, either: Json | None, number: int, real: float) -> Json:
-    return {
-        "id": id_,
-        "price": _cents(cents),
-        "either": either,
-        "number": number,
-        "real": real,
-    }
+    return {"id": id_, "price": _cents(cents), "either": either, "number": number, "real": real}
 
 
 _PRICE = Decimal("12.34")

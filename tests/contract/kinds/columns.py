@@ -4,8 +4,6 @@ Values are what `testbed.oracle` gives: bytes are base64, messages ProtoJSON. Ti
 microseconds since 1970, because that is how the tests compare them.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import decimal
@@ -20,14 +18,6 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from testbed.oracle import Json
 from tests.contract.kinds import Columns, Row
 from tests.contract.kinds.primitives import PRIMITIVES
-
-__all__ = [
-    "Avro",
-    "descriptor_of",
-    "key_value_columns",
-    "proto_columns",
-    "record_columns",
-]
 
 _PRIMITIVES = {kind: ours for kind, _, ours in PRIMITIVES}
 

@@ -1,15 +1,11 @@
 """Payloads at the edge of what a schema's type holds, and beyond it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import struct
 from typing import Any
 
 from testbed.oracle import Json
 from tests.contract.kinds import Case, Row, Write, raw, stated, typed
-
-__all__ = ["CASES"]
 
 _LATE = 253_402_300_799  # the last second of the year 9999
 

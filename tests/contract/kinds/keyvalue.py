@@ -1,7 +1,5 @@
 """KeyValue of all kinds, in both encodings, and the layout of Debezium."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -9,8 +7,6 @@ from testbed.oracle import Json
 from tests.contract.kinds import Case, Write, packed, typed
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.kinds.protobuf import ORDER
-
-__all__ = ["CASES"]
 
 Encoding = Literal["INLINE", "SEPARATED"]
 ENCODINGS: tuple[Encoding, ...] = ("INLINE", "SEPARATED")

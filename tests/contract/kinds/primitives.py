@@ -1,12 +1,8 @@
 """Values of primitive schemas as the Java client takes them, and the columns that come of them."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from typing import Any
-
-__all__ = ["PRIMITIVES"]
 
 
 def _identity(value: Any) -> Any:

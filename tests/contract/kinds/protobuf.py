@@ -1,24 +1,14 @@
 """Protobuf: native descriptors, and the schemas by parsing information."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 
-from google.protobuf import (
-    descriptor_pb2,
-    json_format,
-    message_factory,
-    struct_pb2,
-    timestamp_pb2,
-)
+from google.protobuf import descriptor_pb2, json_format, message_factory, struct_pb2, timestamp_pb2
 
 from testbed.oracle import Json
 from tests.contract.kinds import Case, Row, Write, packed, raw, stated
 from tests.contract.kinds.columns import descriptor_of, proto_columns
 from tests.unit.payload.protobuf_cases import proto_file
-
-__all__ = ["CASES", "ORDER"]
 
 
 def _files(*files: descriptor_pb2.FileDescriptorProto) -> bytes:

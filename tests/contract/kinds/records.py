@@ -1,7 +1,5 @@
 """Records in Avro and JSON."""
 
-from __future__ import annotations
-
 import base64
 import decimal
 import json
@@ -10,8 +8,6 @@ from typing import Any
 from testbed.oracle import Json
 from tests.contract.kinds import SOME, Case, Row, Write, packed, raw, stated, typed
 from tests.contract.kinds.columns import record_columns
-
-__all__ = ["CASES"]
 
 # --- every type ---
 
@@ -138,11 +134,7 @@ def _everything_values(kind: str) -> list[Any]:
 
 # --- what is less common ---
 
-_FLAG: Json = {
-    "type": "record",
-    "name": "Flag",
-    "fields": [{"name": "on", "type": "boolean"}],
-}
+_FLAG: Json = {"type": "record", "name": "Flag", "fields": [{"name": "on", "type": "boolean"}]}
 _LATIN = bytes(range(240, 256)).decode("latin-1")
 _RARE: Json = {
     "type": "record",
@@ -162,10 +154,7 @@ _RARE: Json = {
         {"name": "local_us", "type": _logical("long", "local-timestamp-micros")},
         {"name": "local_ns", "type": _logical("long", "local-timestamp-nanos")},
         {"name": "unknown", "type": _logical("long", "no-such-type")},
-        {
-            "name": "id",
-            "type": {"type": "fixed", "name": "Id", "size": 16, "logicalType": "uuid"},
-        },
+        {"name": "id", "type": {"type": "fixed", "name": "Id", "size": 16, "logicalType": "uuid"}},
         {
             "name": "price",
             "type": {
@@ -361,10 +350,7 @@ def _versions(kind: str) -> Case:
 
     number, name, price = (
         {"name": "id", "type": "long"},
-        *(
-            maybe("name", "string"),
-            maybe("price", "double"),
-        ),
+        *(maybe("name", "string"), maybe("price", "double")),
     )
     tags = maybe("tags", {"type": "array", "items": "string"})
     first, second = definition(number, name), definition(number, name, price)
@@ -433,9 +419,7 @@ CASES = [
         "json-broken",
         [
             Write(
-                _JSON,
-                [b"", b"{", b"[]", b'"text"', b"1", b"{} {}", b'{"id":1}\xff'],
-                {"batch": 3},
+                _JSON, [b"", b"{", b"[]", b'"text"', b"1", b"{} {}", b'{"id":1}\xff'], {"batch": 3}
             )
         ],
         _nothing,

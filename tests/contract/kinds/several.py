@@ -1,13 +1,9 @@
 """Topics whose messages are of several schema types."""
 
-from __future__ import annotations
-
 import base64
 
 from testbed.oracle import Json
 from tests.contract.kinds import SOME, Case, Row, Write, raw, typed
-
-__all__ = ["CASES"]
 
 STRING: Json = {"type": "STRING"}
 INT32: Json = {"type": "INT32"}

@@ -3,8 +3,6 @@
 What a stream has read once it reads again each time: from its own offsets, which know no tier.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import random
@@ -26,8 +24,6 @@ from reader.stream import StreamOffset, StreamOptions, Tails, TopicBatch, TopicS
 from spark_ext.planner.protocol import HotRead
 from spark_ext.planner.scans import tier_scan
 from tests.contract.rows import KEY_COLUMNS, Key, key_of
-
-__all__ = ["Follower"]
 
 _CUTS = 2
 """In how many places what is new is cut."""

@@ -3,8 +3,6 @@
 A streaming query takes about a second, however many topics it has.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +15,6 @@ from reader.model import Topic
 from spark_ext import PulsarLake
 from tests.spark.connect.rows_as_json import union
 from tests.spark.stream.runs import reader, run
-
-__all__ = ["Rows", "queried", "streamed", "together"]
 
 Rows = dict[str, list[str]]
 """By topic, sorted."""

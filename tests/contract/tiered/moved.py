@@ -1,7 +1,5 @@
 """Topics whose ledgers Pulsar has offloaded, with BookKeeper's copies deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,8 +14,6 @@ from testbed.admin import wait_until
 from testbed.tiered import TieredStorage
 
 _AT_ONCE = 8
-
-__all__ = ["move", "move_all", "stored_by_bookies", "without_copies"]
 
 
 def stored_by_bookies(config: Config, topic: str) -> dict[Partition, list[LedgerMetadata]]:

@@ -1,7 +1,5 @@
 """What becomes of a ledger's objects: attempts that fail, deletion, and damage."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,11 +30,7 @@ SENT = [b"message %04d" % n for n in range(300)]
 
 @pytest.fixture
 def moved(
-    cluster: Cluster,
-    admin: Admin,
-    lake_config: Config,
-    tiered: TieredStorage,
-    namespace: str,
+    cluster: Cluster, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
 ) -> str:
     """A topic of one ledger of a bucket, without BookKeeper's copy."""
     tiered.use(namespace)
@@ -163,11 +157,7 @@ def test_retention_deletes_the_objects_in_the_middle_of_a_query(
 
 
 def test_retention_deletes_the_objects_while_rows_flow(
-    cluster: Cluster,
-    admin: Admin,
-    lake_config: Config,
-    tiered: TieredStorage,
-    namespace: str,
+    cluster: Cluster, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
 ) -> None:
     """What was given stays given; what is left of the ledger comes from the table."""
     tiered.use(namespace)

@@ -1,7 +1,5 @@
 """``pulsar-lake check`` of ``[[tiered]]``: a bucket and a directory with ledgers of Pulsar's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

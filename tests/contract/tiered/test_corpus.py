@@ -3,8 +3,6 @@
 The bucket of S3 has all kinds: `tests.contract.corpus.test_readers`.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Topics of which Pulsar's own tiered storage has a part, as the Java client reads them."""
 
-from __future__ import annotations
-
 import pytest
 
 from testbed.admin import Admin
@@ -16,10 +14,7 @@ from tests.contract.tiered.moved import move
 
 @pytest.fixture(params=[DRIVERS[0], pytest.param(DRIVERS[-1], marks=pytest.mark.long)])
 def moved_topic(
-    request: pytest.FixtureRequest,
-    admin: Admin,
-    tiered: TieredStorage,
-    namespace: str,
+    request: pytest.FixtureRequest, admin: Admin, tiered: TieredStorage, namespace: str
 ) -> str:
     """A topic of a namespace that uses one of the drivers."""
     tiered.use(namespace, request.param)

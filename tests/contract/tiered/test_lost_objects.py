@@ -4,8 +4,6 @@ Nothing is recorded before an operator has declared a ledger lost; then what can
 rows, each other entry is a rescued row, and queries say so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The contract of sources, for what Pulsar's own tiered storage has taken."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -5,8 +5,6 @@
 Payloads are text (JSON) or base64 (AVRO). A record more in `ROWS` is two lines more.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from enum import Enum

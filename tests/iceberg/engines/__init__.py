@@ -5,8 +5,6 @@ duckdb_rows   a program of DuckDB's environment: all rows by the pointer, or con
 spark_rows    a program of Spark 4.1's environment, which answers requests (``SparkEngine``)
 """
 
-from __future__ import annotations
-
 from tests.iceberg.engines.environments import (
     DUCKDB,
     H2_JAR,

@@ -4,8 +4,6 @@ With ``conditions`` and ``files``: instead, for each condition, which rows fulfi
 and of the Parquet files.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib.util import find_spec

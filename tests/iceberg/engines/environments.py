@@ -4,8 +4,6 @@ They need other versions than the project has: of DuckDB one whose extensions ar
 one that Iceberg has a runtime for (4.2 has none yet).
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json
@@ -20,8 +18,6 @@ import pyarrow.parquet as pq
 
 from testbed.closing import Closing
 from tests.support.tables import filled
-
-__all__ = ["DUCKDB", "H2_JAR", "ICEBERG_JAR", "SparkEngine", "fetched_jar", "rows_by", "run_by"]
 
 DUCKDB = ("duckdb==1.5.5", "duckdb-extension-iceberg==1.5.5", "duckdb-extension-avro==1.5.5")
 _SPARK = ("pyspark==4.1.4",)

@@ -8,8 +8,6 @@ and of each of ``columns`` the least, the greatest, and how many there are. ``sk
 for which Spark may skip row groups of the files, too.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

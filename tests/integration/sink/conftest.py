@@ -1,7 +1,5 @@
 """What writes to the shared cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Writes with a name, as a driver and its tasks do them, without Spark."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,8 +23,6 @@ from reader.sink import (
 )
 from testbed.cluster import Cluster
 from testbed.publish import quiet_client
-
-__all__ = ["at_entries", "decided", "payloads", "seen", "send", "stored"]
 
 
 def payloads(count: int, size: int = 8) -> list[bytes]:

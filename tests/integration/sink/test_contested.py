@@ -1,7 +1,5 @@
 """Several that send the same, or want the same name, at once: each row once all the same."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Sequence

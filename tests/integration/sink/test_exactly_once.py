@@ -3,8 +3,6 @@
 The cluster is this module's own: its broker is killed, and forgets producers after a minute.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -71,12 +69,7 @@ def test_versions_of_a_write_to_partitions(
         values = [b"%d-%04d" % (version, number) for number in range(300)]
         keys = [f"k{number % 10}" for number in range(300)]
         write, manifest = decided(
-            clients,
-            topic_name,
-            values,
-            version=version,
-            keys=keys,
-            batchingMaxMessages="20",
+            clients, topic_name, values, version=version, keys=keys, batchingMaxMessages="20"
         )
         assert send(clients, manifest, fresh=True) == 0
         assert send(clients, manifest, fresh=False) >= 300 // 20

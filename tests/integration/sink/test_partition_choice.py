@@ -1,7 +1,5 @@
 """The partition of a key is the one that the Java client chooses."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Entries that we send, read by Pulsar's Java and Python clients: exactly what was written."""
 
-from __future__ import annotations
-
 import base64
 import random
 from collections.abc import Mapping, Sequence
@@ -42,10 +40,7 @@ def write(
     sequence, found = 0, []
     with clients.publisher() as publisher:
         producer = publisher.producer(
-            target.partition(0),
-            name=name,
-            schema=target.schema_message,
-            encrypted=keys is not None,
+            target.partition(0), name=name, schema=target.schema_message, encrypted=keys is not None
         )
         for one in encode(rows, form, encryption):
             producer.send(outgoing(producer.name, sequence, one, lambda: 1_700_000_000.5))

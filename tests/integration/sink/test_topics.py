@@ -1,7 +1,5 @@
 """Topics that are made: what Pulsar keeps of them."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

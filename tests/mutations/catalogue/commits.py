@@ -2,8 +2,6 @@
 
 from tests.mutations.mutation import Mutation
 
-__all__ = ["MUTATIONS"]
-
 _COMMIT = "tests/maintenance/test_commit.py"
 
 MUTATIONS = (

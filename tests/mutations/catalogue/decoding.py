@@ -2,8 +2,6 @@
 
 from tests.mutations.mutation import Mutation
 
-__all__ = ["MUTATIONS"]
-
 _MESSAGES = "tests/unit/decode/test_messages.py"
 _CHUNKS = "tests/unit/decode/test_chunks.py"
 _RESCUE = "tests/unit/decode/test_rescue.py"

@@ -2,8 +2,6 @@
 
 from tests.mutations.mutation import Mutation
 
-__all__ = ["MUTATIONS"]
-
 _CACHE = "tests/unit/kernels/test_cache.py"
 
 MUTATIONS = (

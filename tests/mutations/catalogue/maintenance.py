@@ -2,8 +2,6 @@
 
 from tests.mutations.mutation import Mutation
 
-__all__ = ["MUTATIONS"]
-
 _VACUUM = "tests/maintenance/test_vacuum.py"
 
 MUTATIONS = (

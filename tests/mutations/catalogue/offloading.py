@@ -2,8 +2,6 @@
 
 from tests.mutations.mutation import Mutation
 
-__all__ = ["MUTATIONS"]
-
 _HOLD = "tests/unit/offloader/test_hold.py"
 
 MUTATIONS = (

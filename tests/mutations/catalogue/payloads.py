@@ -2,8 +2,6 @@
 
 from tests.mutations.mutation import Mutation
 
-__all__ = ["MUTATIONS"]
-
 _JSON = "tests/unit/payload/json"
 _LIVES = "tests/unit/payload/remembered/test_lives.py"
 

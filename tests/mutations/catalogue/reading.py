@@ -2,8 +2,6 @@
 
 from tests.mutations.mutation import Mutation
 
-__all__ = ["MUTATIONS"]
-
 MUTATIONS = (
     Mutation(
         "environment-ignored",

@@ -2,8 +2,6 @@
 
 from tests.mutations.mutation import Mutation
 
-__all__ = ["MUTATIONS"]
-
 _SENDING = "tests/unit/sink/sent/test_sending.py"
 
 MUTATIONS = (

@@ -2,8 +2,6 @@
 
 from tests.mutations.mutation import Mutation
 
-__all__ = ["MUTATIONS"]
-
 _STREAMS = "tests/simulation/test_streams.py"
 _HISTORIES = "tests/simulation/test_histories.py"
 _PARTS = "tests/unit/spark/planner/test_streams.py"

@@ -1,10 +1,6 @@
 """Pulsar's compaction of one partition: the latest message of each key, in a ledger of its own."""
 
-from __future__ import annotations
-
 from testbed.simulation import ClusterState, Entry, Ledger, ManagedLedger, Position, raw_message
-
-__all__ = ["CURSOR", "compact", "latest"]
 
 CURSOR = "__compaction"
 

@@ -15,8 +15,6 @@ from reader.plan.reads import CompactedRead, SplitsRead
 from reader.sources import RowFormat, read_rows
 from tests.simulation.product.queries import read_cold_files, with_value
 
-__all__ = ["CompactedView", "View"]
-
 View = dict[tuple[int, bytes], bytes]
 """The value of each partition and key."""
 

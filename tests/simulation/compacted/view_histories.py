@@ -1,14 +1,10 @@
 """Histories of a compacted view: their steps, drawn from a seed."""
 
-from __future__ import annotations
-
 from random import Random
 
 from tests.simulation.recipes import Recipe, filled
 from tests.simulation.steps import History, Step, drawing
 from tests.simulation.world import Settings
-
-__all__ = ["VIEW_RECIPES", "draw_view"]
 
 _WEIGHTS = {
     "publish_keyed": 16,

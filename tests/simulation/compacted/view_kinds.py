@@ -4,8 +4,6 @@ No message is lost here: Pulsar deletes only what it has compacted, or what is i
 view has the latest message of each key, or is an error because rows have expired.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reader.errors import PulsarLakeError
@@ -14,8 +12,6 @@ from tests.simulation.compacted.compaction import compact, latest
 from tests.simulation.compacted.view import CompactedView, View
 from tests.simulation.kinds import Do, with_part
 from tests.simulation.world import TOPIC, World, tries
-
-__all__ = ["VIEW_KINDS"]
 
 _KEYS = 5
 _MOST_VIEWS = 3

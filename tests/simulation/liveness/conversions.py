@@ -1,7 +1,5 @@
 """The workers of Spark jobs and Spark's slots in virtual time, by the rules of ``convert``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,8 +16,6 @@ from offloader.convert.job_rules import (
 from offloader.convert.jobs import WORKERS
 from offloader.convert.pack_task import BEGIN_SECONDS
 from offloader.model import Workers
-
-__all__ = ["CORES", "SILENT_SECONDS", "ConversionResult", "ModelledJobs", "WaitingConversion"]
 
 CORES = 3
 

@@ -1,14 +1,10 @@
 """Many histories of the scheduler in several processes, and which topics waited for too long."""
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 from collections.abc import Callable, Iterable
 
 from tests.simulation.liveness.world import LateError, ScheduleWorld
-
-__all__ = ["late_topics"]
 
 
 def late_topics(

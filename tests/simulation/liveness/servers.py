@@ -1,14 +1,10 @@
 """Servers with outages of random length: they refuse at once, are silent, or answer slowly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
-
-__all__ = ["Outage", "Server", "State", "draw_server"]
 
 State = Literal["up", "refuses", "silent", "slow"]
 

@@ -1,7 +1,5 @@
 """Whatever is healthy has a turn and its hold within a bound, beside any outage."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -5,8 +5,6 @@ whose broker answers has its hold. How soon follows from the rules of ``lanes`` 
 failing topic delays the others by its timeout once, until it succeeds again.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +32,6 @@ from tests.simulation.liveness.conversions import (
 )
 from tests.simulation.liveness.servers import Outage, Server, State, draw_server
 from tests.support.backlogs import backlog_of
-
-__all__ = ["LateError", "ScheduleWorld"]
 
 EPOCH = 1_790_000_000.0
 INTERVAL, MAX_AGE = 60.0, 300.0
@@ -271,8 +267,7 @@ class ScheduleWorld:
         if rack.state(self.now) == "silent":
             why = f"{rack.name} is silent"
             self._after(
-                SILENT_SECONDS / 2,
-                lambda: process.record_silence(rack.name, pool, why, self.now),
+                SILENT_SECONDS / 2, lambda: process.record_silence(rack.name, pool, why, self.now)
             )
         else:
             process.record_answer(rack.name)

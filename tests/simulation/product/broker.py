@@ -1,14 +1,10 @@
 """In place of the client of a broker: entries of the simulated ledgers, as a consumer gets them."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping, Sequence
 
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import EntryBlock, Partition, Position
 from testbed.simulation import ClusterState, Effects, FailureError, ManagedLedger
-
-__all__ = ["SimulatedBroker"]
 
 
 class SimulatedBroker:

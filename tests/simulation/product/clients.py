@@ -1,7 +1,5 @@
 """The product's clients of a simulated Pulsar: the real ones above the last step to a socket."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,8 +17,6 @@ from reader.storage import Storage
 from testbed.simulation import AdminRest, ClusterState, Effects, FailureError, Producers, bookie_of
 from tests.simulation.product.broker import SimulatedBroker
 from tests.simulation.product.publisher import SimulatedPublisher
-
-__all__ = ["SimulatedClients", "SimulatedHttp"]
 
 
 class SimulatedHttp(AdminHttp):

@@ -1,7 +1,5 @@
 """A driver that writes to a topic, and its executors: what ``TopicWrite.java`` and Spark do."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +19,6 @@ from spark_ext.planner.protocol import AbortWrite, CommitWrite, OpenWrite, Write
 from spark_ext.planner.sinks import Sinks
 from testbed.simulation import Clock, CrashError, HostClock
 from tests.simulation.product.clients import SimulatedClients
-
-__all__ = ["Death", "SimulatedDriver", "TaskRun", "WriteAsked"]
 
 T = TypeVar("T")
 
@@ -201,10 +197,7 @@ class SimulatedDriver:
         self._sending = task
         with self._as_executor(attempt):
             sink_tasks.send_task(
-                self.executor.settings,
-                task,
-                now=self._tasks_clock.seconds,
-                sleep=self._clock.sleep,
+                self.executor.settings, task, now=self._tasks_clock.seconds, sleep=self._clock.sleep
             )
 
     @contextmanager

@@ -1,7 +1,5 @@
 """Offloaders of the simulated world: turns, rounds and maintenance of one process."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from offloader.config import Config
@@ -13,8 +11,6 @@ from reader.clients import Clients
 from reader.model import Topic
 from testbed.simulation import Clock, HostClock
 from tests.support.conversions import InThreadJobs
-
-__all__ = ["Host"]
 
 _MOST_TURNS = 12
 

@@ -8,8 +8,6 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Generic, TypeVar
 from unittest.mock import patch
 
-__all__ = ["InThreadPool", "LazyPrefetch", "in_thread", "threads_replaced"]
-
 T = TypeVar("T")
 
 

@@ -1,7 +1,5 @@
 """delta-rs on the simulated storage: who commits when, by which clock, and what may go wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -15,8 +13,6 @@ from deltalake import DeltaTable
 from testbed.simulation import Effects
 from tests.simulation.product.storage import FileTimes, store_effect
 
-__all__ = ["LogWatch", "log_watched"]
-
 _COMMIT = re.compile(r"\d{20}\.json")
 _TIMESTAMP = re.compile(r'"timestamp":\d+')
 
@@ -25,10 +21,7 @@ class LogWatch:
     """``clock_ms``: of the process that commits; ``committed`` is told the txn actions."""
 
     def __init__(
-        self,
-        effects: Effects,
-        times: FileTimes,
-        committed: Callable[[dict[str, int]], None],
+        self, effects: Effects, times: FileTimes, committed: Callable[[dict[str, int]], None]
     ) -> None:
         self.effects = effects
         self.times = times

@@ -1,7 +1,5 @@
 """Small portions: rows of a block, any of which may be unsupported, and what a write stages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -11,8 +9,6 @@ from reader.decode import Messages
 from reader.errors import UnsupportedError
 from reader.sources.rows import RowBuilder
 from testbed.simulation import Effects, FailureError
-
-__all__ = ["small_portions", "small_writes"]
 
 _ROWS = 2
 

@@ -14,8 +14,6 @@ from reader.pulsar.binary.commands import message_id_of, parsed_command
 from reader.wire import pulsar_pb2 as api
 from testbed.simulation import ClusterState, Effects, FailureError, Frame, Producers, Reply
 
-__all__ = ["SimulatedPublisher"]
-
 _FRAMES_AT_ONCE = 4
 """What the broker looks at while a producer only asks whether anything has come."""
 

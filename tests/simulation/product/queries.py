@@ -1,7 +1,5 @@
 """What a query gives: a snapshot, its plan, and the rows that tasks and Spark would read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,16 +17,6 @@ from reader.plan.reads import FilesRead, SplitsRead
 from reader.plan.snapshot import Snapshot
 from reader.sources import RowFormat, read_rows
 from testbed.simulation import Row, RowKind, SchemaRegistry, life_of, message_of
-
-__all__ = [
-    "METADATA",
-    "PinnedQuery",
-    "count",
-    "pin",
-    "read_cold_files",
-    "rows_of",
-    "with_value",
-]
 
 _PLACE = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
 METADATA = (
@@ -127,9 +115,7 @@ def read_cold_files(clients: Clients, plan: Plan, columns: pa.Schema) -> list[pa
 
 
 def rows_of(
-    batch: pa.RecordBatch,
-    predicates: Sequence[Predicate],
-    schema: SchemaRegistry | None = None,
+    batch: pa.RecordBatch, predicates: Sequence[Predicate], schema: SchemaRegistry | None = None
 ) -> list[Row]:
     """The rows of a batch. ``schema``: the registry of now, None: any row may be forgotten."""
     low = predicates[0].values[0] if predicates else None

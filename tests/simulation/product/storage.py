@@ -1,7 +1,5 @@
 """The product's storage: files in memory, whose times are the simulated clock's."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +14,6 @@ from reader.storage.objects import Objects
 from reader.storage.stored_object import StoredObject
 from reader.storage.stores.obstore_client import ObstoreClient
 from testbed.simulation import Effects, FailureError, HostClock
-
-__all__ = ["FileTimes", "SimulatedStorage", "store_effect"]
 
 
 class FileTimes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +24,6 @@ from reader.stream import (
 )
 from testbed.simulation import Clock, HostClock, Row
 from tests.simulation.product.queries import METADATA, rows_of
-
-__all__ = ["SimulatedStream"]
 
 Batch = tuple[StreamOffset, StreamOffset, list[Row]]
 
@@ -164,7 +162,7 @@ def _begins(row: dict[str, Any]) -> Position | None:
     return Position(*(row[name] for name in FIRST_CHUNK))
 
 
-def _is_inside(row: Row, ranges: dict[int, tuple[Position, Position]]) -> bool:
+def _is_inside(row: Row, ranges: Mapping[int, tuple[Position, Position]]) -> bool:
     partition, ledger, entry, _ = row[0]
     low, high = ranges.get(partition, (Position(1, 0), Position(0, 0)))
     return low <= Position(ledger, entry) <= high

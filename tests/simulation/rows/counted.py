@@ -1,15 +1,11 @@
 """Batches with wrong headers (numbers of messages, times): counted and read in each tier."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 
 from tests.simulation.checks import turn
 from tests.simulation.product.queries import count, pin
 from tests.simulation.world import TOPIC, Settings, World, new_world
-
-__all__ = ["count_and_read"]
 
 _YEARS_8000_MS = 8_000 * 365 * 86_400_000
 """Python has no times beyond the year 9999: neither plans nor statistics may need one."""

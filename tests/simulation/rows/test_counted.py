@@ -1,7 +1,5 @@
 """A count is the number of rows that a read gives, whatever the headers of batches state."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.simulation.rows.counted import count_and_read

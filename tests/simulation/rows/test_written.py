@@ -1,7 +1,5 @@
 """Rows that are written by position are read in the columns that they were written to."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.simulation.rows.written import write_and_read

@@ -4,16 +4,12 @@ Each value says which field it is of, so a value in another column, or the defau
 field, shows.
 """
 
-from __future__ import annotations
-
 import json
 from random import Random
 from typing import Any
 
 from reader.payload import payload_fields
 from tests.unit.spark.planner.test_sink_columns import World
-
-__all__ = ["write_and_read"]
 
 _NAMES = ("a", "A", "b", "c", "a_2", "value", "i", "\u0131", "s", "\u017f")
 _TEXT = ["null", "string"]

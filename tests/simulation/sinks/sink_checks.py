@@ -3,8 +3,6 @@
 The log is the witness: all entries that producers of writes ever stored, deleted or not.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
@@ -12,8 +10,6 @@ from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from testbed.simulation import ManagedLedger
 from tests.simulation.sinks.sink_world import Attempt, SinkWorld, Version
 from tests.simulation.world import World
-
-__all__ = ["check_rows", "may_never_end", "require_reason"]
 
 _HOUR_MS = 3_600_000
 _PRODUCERS = "pulsar-lake-"

@@ -1,7 +1,5 @@
 """What steps do to brokers and storage under writes; drawn in ``sink_histories``."""
 
-from __future__ import annotations
-
 import shutil
 
 from offloader.maintenance.staged import StagingCleaner
@@ -10,8 +8,6 @@ from testbed.simulation import Incident, IncidentKind, ManagedLedger
 from tests.simulation.kinds import MINUTE, Do, with_part
 from tests.simulation.sinks.sink_world import sinks_of
 from tests.simulation.world import TOPIC, World, tries
-
-__all__ = ["FAULT_KINDS", "clean_up", "trim"]
 
 _INCIDENTS: tuple[IncidentKind, ...] = (
     "hang up",

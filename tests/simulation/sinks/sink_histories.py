@@ -1,14 +1,10 @@
 """Histories with writes to a topic: their steps, drawn from a seed."""
 
-from __future__ import annotations
-
 from random import Random
 
 from tests.simulation.recipes import Recipe, filled
 from tests.simulation.steps import History, Step, drawing
 from tests.simulation.world import Settings
-
-__all__ = ["SINK_RECIPES", "draw_sink"]
 
 _WEIGHTS = {
     "publish": 4,

@@ -1,7 +1,5 @@
 """What steps do to writes; drawn in ``sink_histories``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,8 +11,6 @@ from tests.simulation.sinks.sink_checks import check_rows, may_never_end, requir
 from tests.simulation.sinks.sink_faults import FAULT_KINDS, clean_up, trim
 from tests.simulation.sinks.sink_world import STREAM, SinkWorld, Version, sinks_of
 from tests.simulation.world import TOPIC, World, tries
-
-__all__ = ["SINK_KINDS"]
 
 _NIGHTLY = "nightly"
 
@@ -41,11 +37,7 @@ def _asked(
     given = {"topic": TOPIC.local_name, "batchingMaxMessages": str(b % 4 + 1)}
     given |= {"compression": "zlib" if b % 5 == 0 else "none"} | options
     return WriteAsked(
-        given,
-        query,
-        epoch,
-        tasks,
-        lambda write, runs: sinks.commits(driver, write, runs, epoch),
+        given, query, epoch, tasks, lambda write, runs: sinks.commits(driver, write, runs, epoch)
     )
 
 

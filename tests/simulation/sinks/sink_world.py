@@ -1,7 +1,5 @@
 """Writes to the topic of a world: the drivers that do them, and what each was given to commit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,8 +8,6 @@ from testbed.simulation import ManagedLedger, Producers
 from tests.simulation.product.clients import SimulatedClients
 from tests.simulation.product.drivers import SimulatedDriver, TaskRun
 from tests.simulation.world import TOPIC, World
-
-__all__ = ["STREAM", "Attempt", "SinkWorld", "Version", "sinks_of"]
 
 STREAM = "stream"
 """The name of the stream's query; other names are of batches."""

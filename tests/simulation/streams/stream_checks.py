@@ -4,8 +4,6 @@ What it has to tell of is worked out from what the simulated Pulsar did: ledgers
 before a table had them, where something still says so, and rows that expired unread.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -31,8 +29,6 @@ from testbed.simulation import (
 from tests.simulation.product.queries import pin
 from tests.simulation.product.streams import Batch, SimulatedStream
 from tests.simulation.world import TOPIC, World, tries
-
-__all__ = ["begin_stream", "read_stream", "replay_batch", "restart_stream"]
 
 _LIMITS = (None, None, None, 1, 2, 3, 7)
 _PORTION_ROWS = 16

@@ -4,15 +4,11 @@ A history has the steps of a skeleton, or of none, with random steps in between,
 stream have.
 """
 
-from __future__ import annotations
-
 from random import Random
 
 from tests.simulation.recipes import Recipe, filled
 from tests.simulation.steps import History, Step, drawing
 from tests.simulation.world import Settings
-
-__all__ = ["STREAM_RECIPES", "draw_stream", "draw_troubled_stream"]
 
 _WEIGHTS = {
     "publish": 14,

@@ -1,7 +1,5 @@
 """What steps do to a stream, and to a Pulsar without a hold; drawn in ``stream_histories``."""
 
-from __future__ import annotations
-
 from testbed.simulation import CrashError, ManagedLedger, Trouble
 from tests.simulation.checks import work
 from tests.simulation.kinds import Do, with_part
@@ -12,8 +10,6 @@ from tests.simulation.streams.stream_checks import (
     restart_stream,
 )
 from tests.simulation.world import TOPIC, World
-
-__all__ = ["STREAM_KINDS"]
 
 
 def _stream(world: World, a: int, b: int) -> None:

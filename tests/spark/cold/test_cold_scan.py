@@ -1,7 +1,5 @@
 """The cold half of a topic is Spark's own Parquet scan, with all that Spark does for one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

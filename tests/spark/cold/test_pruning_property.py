@@ -4,8 +4,6 @@ Three read the same version of a table: the cold half of a topic, Delta's own sc
 the rows in memory, with every filter evaluated on every row.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import random
 import uuid
@@ -31,7 +29,7 @@ from reader.table import OffloadedLedger, TopicTable
 from spark_ext import PulsarLake
 from spark_ext.ddl import quoted
 from spark_ext.planner.cold_tables import TableVersion
-from spark_ext.planner.relations import COLD
+from spark_ext.planner.topic_names import COLD
 from tests.support.examples import examples
 
 TOPIC = Topic("public", "default", "pruned")

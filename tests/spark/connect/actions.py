@@ -3,8 +3,6 @@
 Each takes the session and texts, and gives what JSON can hold.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

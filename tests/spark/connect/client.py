@@ -4,8 +4,6 @@ A line ``[action, argument, …]`` of JSON in, ``{"ok": …}`` or ``{"error": �
 ``Client`` starts one and asks it.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -13,8 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.closing import Closing
-
-__all__ = ["Client", "ClientError"]
 
 
 class ClientError(Exception):

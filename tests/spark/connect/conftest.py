@@ -1,7 +1,5 @@
 """One server and one client for the folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

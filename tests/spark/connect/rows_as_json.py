@@ -1,14 +1,10 @@
 """Rows of many tables by one query, each row as JSON. Needs pyspark alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import zip_longest
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
-
-__all__ = ["union"]
 
 
 def union(frames: Iterable[DataFrame]) -> DataFrame:

@@ -1,7 +1,5 @@
 """The pipeline in `examples/pipeline`, as its README says: streaming table, view, and a topic."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
@@ -52,10 +50,7 @@ def check(client: Client, topic: str, total: int) -> None:
     bronze = client.ask("sql", "SELECT id, customer, amount FROM bronze ORDER BY id")
     assert bronze == [list(order(one).values()) for one in range(total)]
     expected = {
-        f"c{one}": [
-            len(range(one, total, 7)),
-            sum(number * 0.5 for number in range(one, total, 7)),
-        ]
+        f"c{one}": [len(range(one, total, 7)), sum(number * 0.5 for number in range(one, total, 7))]
         for one in range(7)
     }
     totals = client.ask("sql", "SELECT customer, orders, total FROM totals")
@@ -68,12 +63,7 @@ def check(client: Client, topic: str, total: int) -> None:
 
 @pytest.mark.timeout(800)  # two runs, each a process with a JVM of its own
 def test_each_run_takes_what_has_come(
-    client: Client,
-    server: str,
-    cluster: Cluster,
-    admin: Admin,
-    namespace: str,
-    specification: Path,
+    client: Client, server: str, cluster: Cluster, admin: Admin, namespace: str, specification: Path
 ) -> None:
     topic = admin.create_topic(f"{namespace}/orders", partitions=2)
 

@@ -1,7 +1,5 @@
 """What a Connect client reads: rows of every state, one snapshot an action, errors as a line."""
 
-from __future__ import annotations
-
 from threading import Event, Thread
 from typing import Any
 

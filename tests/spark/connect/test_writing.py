@@ -1,7 +1,5 @@
 """What a Connect client writes to topics, and what its streams read and write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

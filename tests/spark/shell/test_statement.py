@@ -1,7 +1,5 @@
 """A statement that runs: its rows in batches, its progress, its end."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

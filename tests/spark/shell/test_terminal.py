@@ -1,7 +1,5 @@
 """``pulsar-lake sql`` as people use it: on a terminal, and with files of statements."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

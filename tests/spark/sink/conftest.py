@@ -1,7 +1,5 @@
 """Topics that the tests of this folder write to through Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +8,6 @@ import pytest
 from offloader.config import Config
 from reader import open_topic
 from testbed.admin import Admin
-
-__all__ = ["Target"]
 
 RECORD = "id BIGINT, name STRING, amount DOUBLE"
 

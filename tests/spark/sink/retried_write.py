@@ -7,8 +7,6 @@ One write after the other. ``fail``: the first attempt of each task fails behind
 them.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Each row once, whatever is run again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

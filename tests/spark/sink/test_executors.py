@@ -1,7 +1,5 @@
 """Writes by the executors of a Spark cluster, that are tried again: each row once."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The way of rows into a topic: statements, a stream, and what dies while it sends."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Callable

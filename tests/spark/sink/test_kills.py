@@ -1,7 +1,5 @@
 """A stream into topics, killed with SIGKILL (or its tasks) at each step: each row once."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections import defaultdict

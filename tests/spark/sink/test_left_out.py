@@ -1,7 +1,5 @@
 """Columns that a statement leaves out, and those that it says are NULL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

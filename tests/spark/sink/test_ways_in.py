@@ -1,7 +1,5 @@
 """Every way in which Spark writes rows; what it refuses of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

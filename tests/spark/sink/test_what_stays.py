@@ -1,7 +1,5 @@
 """A topic is a log: what would overwrite, replace, change or drop it is refused, or asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Topics that the tests of this folder write to while streams read them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 

@@ -1,7 +1,5 @@
 """A topic whose messages move: from ledgers to files, and from those to compacted ones."""
 
-from __future__ import annotations
-
 from offloader.config import Config
 from offloader.convert import spark_jobs
 from offloader.maintenance.table_maintainer import TableMaintainer
@@ -16,8 +14,6 @@ from testbed.admin import Admin, wait_until
 from testbed.publish import Message, json_schema, publish
 from tests.spark.conftest import ORDER, order
 from tests.support.tables import now_us, storage_ms
-
-__all__ = ["Moves"]
 
 _LATER_MS = 11 * 8_640_000  # 1.1 days
 

@@ -1,7 +1,5 @@
 """Streams that end by themselves, and such that run on, for the tests of this folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

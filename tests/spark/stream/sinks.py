@@ -3,8 +3,6 @@
 That is, of each micro-batch, what was published between the two offsets that the checkpoint has.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -16,8 +14,6 @@ import pyarrow.parquet as pq
 
 from testbed.publish import Message
 from tests.support.stream_program import REMAINDERS
-
-__all__ = ["Sinks", "check_rows", "check_state", "places", "published"]
 
 Place = tuple[int, int, int, int]
 """Partition, ledger, entry, batch index: in the order of the log of a partition."""

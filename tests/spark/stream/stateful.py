@@ -4,8 +4,6 @@ Time is the event time: of message number n it is n seconds, and days later afte
 ends with one message alone. So all that came before the last break is final.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-
-__all__ = ["KNOWN", "QUERIES", "Sent", "StatefulQuery", "Streams", "Values"]
 
 Values = list[tuple[Any, ...]]
 Streams = Callable[[str], DataFrame]

@@ -1,7 +1,5 @@
 """``by_key`` gives what a Key_Shared subscription gives."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The way of a stream from what a topic has had to what comes, through kills and restarts."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """kill -9 at each step of a micro-batch, and rows that move before it is run again."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -252,8 +250,5 @@ def stream_settings(
         config.storage.uri,
         s3.options_at(endpoint),
         pulsar=pulsar,
-        spark={
-            "master": "local[2]",
-            "conf": {"spark.driver.memory": "1g"},
-        },
+        spark={"master": "local[2]", "conf": {"spark.driver.memory": "1g"}},
     )

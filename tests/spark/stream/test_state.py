@@ -1,7 +1,5 @@
 """State over both tiers gives what pandas gives of all that was sent, also where rows move."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

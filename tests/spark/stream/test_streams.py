@@ -1,7 +1,5 @@
 """A stream over all tiers gives what a query gives, each row once."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Options of a stream, with each kind of trigger."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import time

@@ -4,8 +4,6 @@ Producers by name, sequence id and access mode; chunks by hand; transactions by 
 another connection and after their end. Only for tests: one broker, no TLS, no authentication.
 """
 
-from __future__ import annotations
-
 import itertools
 import socket
 import struct
@@ -20,8 +18,6 @@ import numpy as np
 
 from reader.kernels.crc32c import crc32c
 from reader.wire import encoded, fields
-
-__all__ = ["BrokerWire", "Outcome", "ProducerAnswer", "RefusedError", "Transaction"]
 
 Transaction = tuple[int, int]
 """(most, least significant bits)"""

@@ -3,8 +3,6 @@
 python -m tests.support.transactions.killed_writer SERVICE_URL TOPIC MOST LEAST
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,8 +10,6 @@ from contextlib import contextmanager
 
 from testbed.proxy import TcpProxy
 from tests.support.transactions.broker_wire import BrokerWire, Transaction
-
-__all__ = ["LATE", "killed_writer"]
 
 LATE = b"late"
 

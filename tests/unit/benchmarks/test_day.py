@@ -1,7 +1,5 @@
 """A day added up from its costs."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.cases.day import DAYS, Costs, Day

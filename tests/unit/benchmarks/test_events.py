@@ -1,7 +1,5 @@
 """The benchmarks' rows: the same from the same seed, and the same in both encodings."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """How benchmarks compare and keep what they measured."""
 
-from __future__ import annotations
-
 import json
 import operator
 from pathlib import Path

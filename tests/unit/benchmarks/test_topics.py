@@ -1,7 +1,5 @@
 """The benchmarks' topics and the clusters that they are on, without starting one."""
 
-from __future__ import annotations
-
 from benchmarks.data.layouts import STRIPED, TUNED, WHOLE
 from benchmarks.data.topics import JSON, SHARED, STRIPED_JSON
 from benchmarks.world import World

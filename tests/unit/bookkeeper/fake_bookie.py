@@ -1,7 +1,5 @@
 """A bookie that does as it is told: for what a real one cannot do on demand."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import struct
@@ -13,17 +11,6 @@ import numpy as np
 
 from reader.closing import Closing
 from reader.kernels.crc32c import crc32c
-
-__all__ = [
-    "BatchScript",
-    "FakeBookie",
-    "Script",
-    "SlowScript",
-    "Stalling",
-    "answer",
-    "batch_answer",
-    "stored",
-]
 
 # What to do with a request for (ledger, entry): bytes to send, None to stay silent.
 Script = Callable[[int, int, int], bytes | None]

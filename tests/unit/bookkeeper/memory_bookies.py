@@ -1,7 +1,5 @@
 """Bookies without sockets, and a clock that only waits advance."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -27,17 +25,6 @@ from reader.bookkeeper.reads.read_messages import (
 from reader.bookkeeper.v2 import BatchReadHeader
 from reader.errors import UnavailableError
 from reader.model import EntryBlock
-
-__all__ = [
-    "BREAKS",
-    "Answers",
-    "Broken",
-    "MemoryBookies",
-    "Replies",
-    "Reply",
-    "Script",
-    "arrival_of",
-]
 
 ENTRY, RANGE = ReadKind.ENTRY, ReadKind.RANGE
 

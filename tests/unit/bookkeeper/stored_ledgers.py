@@ -1,7 +1,5 @@
 """Ledgers as bookies store them, what bookies answer of them, and what a read has to give."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,27 +7,6 @@ from reader.model import EntryBlock, LedgerMetadata
 from tests.unit.bookkeeper.fake_bookie import BatchScript, answer, batch_answer, stored
 from tests.unit.bookkeeper.fake_bookie import Script as SocketScript
 from tests.unit.bookkeeper.memory_bookies import MemoryBookies, Replies, Reply, Script
-
-__all__ = [
-    "EIO",
-    "NOENTRY",
-    "NOLEDGER",
-    "OK",
-    "V2_EIO",
-    "V2_NOENTRY",
-    "V2_NOLEDGER",
-    "Store",
-    "content_of",
-    "data_of",
-    "entries_of",
-    "entry_script",
-    "expected",
-    "ledger_of",
-    "memory_bookies",
-    "range_script",
-    "socket_scripts",
-    "stored_by",
-]
 
 OK, NOLEDGER, NOENTRY, EIO = 0, 402, 403, 501
 V2_NOLEDGER, V2_NOENTRY, V2_EIO = 1, 2, 101

@@ -1,7 +1,5 @@
 """Which bookie is asked next: those that failed recently are avoided, for a while."""
 
-from __future__ import annotations
-
 from reader.bookkeeper.reads import BookieHealth, SilentBookies
 
 BOOKIES = ("a", "b", "c")

@@ -1,7 +1,5 @@
 """``BookKeeperClient`` over sockets: what only sockets can get wrong."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What opens a session with a bookie: frames, and the sums of DIGEST-MD5."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """Reads of ledgers from bookies in memory: the same entries, each once, in order; or one error."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace

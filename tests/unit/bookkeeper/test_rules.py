@@ -5,8 +5,6 @@ read, ``a: 0 1`` are entry reads. Of the striped ledger bookie b holds entries 0
 and 3, c 4 and 5.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 from dataclasses import replace

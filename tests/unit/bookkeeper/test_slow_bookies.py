@@ -1,7 +1,5 @@
 """Bookies that are late, trickle, or are silent; also what the clients of a process share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

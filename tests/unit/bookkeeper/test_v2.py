@@ -1,7 +1,5 @@
 """Batch reads by the v2 protocol: any bytes are decoded or refused."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reads of entries by the v3 protocol: golden bytes, and what a slow decoder would say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A port for what does not run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Which bookies are asked for what, and what their answers mean."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """How far clocks are apart, from times in whole seconds."""
 
-from __future__ import annotations
-
 import pytest
 
 from offloader.check.clock_check import ahead_ms, check_clocks

@@ -1,7 +1,5 @@
 """``check`` and ``init`` as commands, against ports that nobody listens at."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """The check of Iceberg's catalog: what is made is gone again, and what is wrong is one line."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

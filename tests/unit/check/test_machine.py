@@ -1,7 +1,5 @@
 """Java, space and memory, as a machine may have them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Order, what is skipped, what is given up, and what is said meanwhile."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

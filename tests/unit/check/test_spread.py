@@ -1,7 +1,5 @@
 """Of many topics some are asked for, of as many namespaces as possible."""
 
-from __future__ import annotations
-
 from offloader.check.topic_check import spread
 from reader.model import Topic
 

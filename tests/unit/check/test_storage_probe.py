@@ -1,7 +1,5 @@
 """The storage's check on local directories; S3, and one without conditional puts: integration."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

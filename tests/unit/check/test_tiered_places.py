@@ -1,7 +1,5 @@
 """What is said of a place of ``[[tiered]]``, on directories; S3 and a real Pulsar: integration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast

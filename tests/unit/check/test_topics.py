@@ -1,7 +1,5 @@
 """What ``check`` says of the topics that the settings name."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The log says from where on Pulsar compacts a partition, before Pulsar may delete anything."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

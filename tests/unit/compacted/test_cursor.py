@@ -1,7 +1,5 @@
 """What Pulsar shows of a compaction: the cursor says which ledger it made, and up to where."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What a compacted view reads from Pulsar's compacted ledger, and where that is not enough."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any

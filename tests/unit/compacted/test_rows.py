@@ -1,7 +1,5 @@
 """The rows of compacted ledgers: each behind its position, one ledger after the other."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Builds raw entries byte by byte, right and wrong ones."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,21 +9,6 @@ import pyarrow as pa
 
 from reader.decode import EntryDecoder, Messages
 from reader.model import EntryBlock, Partition, Topic
-
-__all__ = [
-    "PARTITION",
-    "block_of",
-    "broker",
-    "compress",
-    "crc32c_slow",
-    "decode",
-    "entry",
-    "metadata",
-    "proto",
-    "rows_of",
-    "single",
-    "varint",
-]
 
 PARTITION = Partition(Topic("public", "default", "orders"), 3)
 

@@ -4,8 +4,6 @@
 ordinary entry takes, and the number of rows and of those that are rescued.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A slow decoder in plain Python: the oracle of the kernels. Shares no code with them."""
 
-from __future__ import annotations
-
 import io
 import zlib
 from typing import Any
@@ -9,8 +7,6 @@ from typing import Any
 import pyarrow as pa
 
 from tests.unit.decode.entries import crc32c_slow
-
-__all__ = ["NeedsOthersError", "reference"]
 
 Fields = list[tuple[int, int, Any]]
 FIRST, LAST = -62_135_596_800_000, 253_402_300_799_999

@@ -1,7 +1,5 @@
 """The chunks of a message: a value that grows in constant time."""
 
-from __future__ import annotations
-
 import pickle
 import tracemalloc
 from itertools import accumulate

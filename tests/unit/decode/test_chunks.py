@@ -1,7 +1,5 @@
 """Chunked messages and transactions, entry by entry, against rules written out by hand."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -47,11 +45,7 @@ class Log:
     def between(self, first: int, last: int) -> EntryBlock:
         block = block_of(self.entries[first:last])
         return EntryBlock(
-            block.ledger_id,
-            block.entry_ids + first,
-            block.offsets,
-            block.lengths,
-            block.arena,
+            block.ledger_id, block.entry_ids + first, block.offsets, block.lengths, block.arena
         )
 
     def aborted(

@@ -1,7 +1,5 @@
 """Decryption, against encryption by the rules of its docstring; and anything that is not that."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os
@@ -85,10 +83,7 @@ def test_each_kind_of_key(kind: str) -> None:
     key = RSA if kind == "rsa" else CURVES[kind]
     encrypted = for_rsa() if kind == "rsa" else for_curve(CURVES[kind])
     raw = sealed_entry(b"secret", {"other": b"?", "mine": encrypted})
-    for form in (
-        serialization.PrivateFormat.PKCS8,
-        serialization.PrivateFormat.TraditionalOpenSSL,
-    ):
+    for form in (serialization.PrivateFormat.PKCS8, serialization.PrivateFormat.TraditionalOpenSSL):
         keys = {"mine": b"-----BEGIN EC PARAMETERS-----\nBg==\n" + pem(key, form)}
         assert payloads([raw, entry(b"open")], keys) == [(b"secret", None), (b"open", None)]
 

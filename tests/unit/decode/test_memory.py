@@ -1,7 +1,5 @@
 """The memory that a few kB of hostile entries take, measured in a process of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Values of the columns, and the bounds of what one Messages holds."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Portions of rows: bounded by what comes out, also within one entry, whatever the input says."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

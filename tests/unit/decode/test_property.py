@@ -1,7 +1,5 @@
 """The kernels against the slow decoder: on entries as producers make them, and on broken ones."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import os
@@ -41,10 +39,7 @@ _number = st.one_of(
     st.sampled_from([0, 1, 1_700_000_000_123, 253_402_300_799_999, 253_402_300_800_000]),
     st.integers(0, 2**64 - 1),
 )
-_pairs = st.lists(
-    st.tuples(st.one_of(st.sampled_from([b"a", b"b"]), _bytes), _bytes),
-    max_size=4,
-)
+_pairs = st.lists(st.tuples(st.one_of(st.sampled_from([b"a", b"b"]), _bytes), _bytes), max_size=4)
 _flag = st.booleans()
 
 
@@ -252,12 +247,7 @@ def _seeds() -> list[bytes]:
         found.append(entry(b"x" * 100, checksum=False, compression=kind, **full))
         found.append(
             entry(
-                batch,
-                head=head,
-                checksum=False,
-                compression=kind,
-                num_messages_in_batch=4,
-                **full,
+                batch, head=head, checksum=False, compression=kind, num_messages_in_batch=4, **full
             )
         )
     found.append(entry(b"", checksum=False, marker_type=21))

@@ -1,7 +1,5 @@
 """What is rescued, skipped or refused, case by case."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the demo relies on: its oracle sees every kind of difference."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace

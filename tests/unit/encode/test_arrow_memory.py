@@ -1,7 +1,5 @@
 """Arrays as they come: slices at any bit, foreign buffers at any address, validity or none."""
 
-from __future__ import annotations
-
 import random
 from decimal import Decimal
 from typing import Any

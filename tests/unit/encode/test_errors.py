@@ -1,7 +1,5 @@
 """What cannot be stored: one error for the first such value, by its column's path and its row."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from typing import Any

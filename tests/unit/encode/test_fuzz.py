@@ -3,8 +3,6 @@
 Nothing else is raised, and a part of a batch is written as in the whole.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

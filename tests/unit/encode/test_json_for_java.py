@@ -1,7 +1,5 @@
 """JSON that Java's classes read as the value that was written: times, and maps of other keys."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Columns of JSON text, for records within themselves: of the schema, in Avro and in JSON."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from dataclasses import replace

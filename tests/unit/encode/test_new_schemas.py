@@ -1,7 +1,5 @@
 """The schema of a new topic: of every type that Spark gives, and what cannot be one."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from typing import Any

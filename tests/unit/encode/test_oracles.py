@@ -1,7 +1,5 @@
 """The bytes, as others read them: fastavro and json. Memory beyond them stays as it is."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -1,7 +1,5 @@
 """Primitive schemas, plain bytes, and KeyValue: both halves, INLINE and SEPARATED."""
 
-from __future__ import annotations
-
 import json
 import struct
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """PROTOBUF_NATIVE: what Google's runtime writes is written again, byte by byte."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -9,15 +7,7 @@ import pyarrow as pa
 import pytest
 
 from reader.encode.payload import PayloadEncoder
-from tests.unit.encode.writing import (
-    again,
-    column,
-    info,
-    payloads,
-    refused,
-    refused_columns,
-    table,
-)
+from tests.unit.encode.writing import again, column, info, payloads, refused, refused_columns, table
 from tests.unit.payload.cases import decode, decoder, key_value, rows
 from tests.unit.payload.protobuf_cases import (
     ENUM,

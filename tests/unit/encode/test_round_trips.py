@@ -1,7 +1,5 @@
 """Any schemas with any values: what is read is written again, and others read it as it was."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -127,9 +125,7 @@ def test_key_value(
 
 
 @st.composite
-def protobuf_topics(
-    draw: st.DrawFn,
-) -> tuple[descriptor_pb2.FileDescriptorProto, list[bytes]]:
+def protobuf_topics(draw: st.DrawFn) -> tuple[descriptor_pb2.FileDescriptorProto, list[bytes]]:
     file = draw(protobuf_files())
     some = messages(message_class(file).DESCRIPTOR)
     return file, draw(st.lists(some, min_size=1, max_size=6))

@@ -1,7 +1,5 @@
 """docs/types.md, row by row: what is read is written again, through Avro and through JSON."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

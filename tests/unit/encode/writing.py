@@ -1,7 +1,5 @@
 """How tests encode rows: with rows before and after, and what every result must be."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A world with a catalog that needs no server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

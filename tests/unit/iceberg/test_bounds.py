@@ -1,7 +1,5 @@
 """The bounds in a manifest, of a file's statistics in the Delta log."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from typing import Any
@@ -44,10 +42,7 @@ def bounds(low: dict[str, Any], high: dict[str, Any]) -> dict[str, tuple[Any, An
     for number, least in made.lower_bounds.items():
         column = SCHEMA.find_field(number)
         kind: Any = column.field_type
-        found[column.name] = (
-            from_bytes(kind, least),
-            from_bytes(kind, made.upper_bounds[number]),
-        )
+        found[column.name] = (from_bytes(kind, least), from_bytes(kind, made.upper_bounds[number]))
     return found
 
 

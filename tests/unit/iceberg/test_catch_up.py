@@ -1,7 +1,5 @@
 """From any distance: old tables, outages, logs that were cleaned up, tables that are others."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path
@@ -20,13 +18,7 @@ from reader.storage import open_storage
 from reader.table import AddedFile
 from tests.iceberg.typed_rows import fill_typed
 from tests.support.additions import FIELDS, open_table
-from tests.support.iceberg import (
-    IDENTIFIER,
-    follower,
-    iceberg_config,
-    iceberg_rows,
-    iceberg_table,
-)
+from tests.support.iceberg import IDENTIFIER, follower, iceberg_config, iceberg_rows, iceberg_table
 from tests.support.tables import DAY_US, TOPIC, all_rows, now_us
 from tests.unit.iceberg.worlds import World
 

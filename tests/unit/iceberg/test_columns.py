@@ -1,7 +1,5 @@
 """Columns that another writer of the Iceberg table changes are as they were again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

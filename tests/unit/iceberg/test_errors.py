@@ -1,7 +1,5 @@
 """What catalogs' clients raise: an outage is one, and nothing else is taken for one."""
 
-from __future__ import annotations
-
 import pytest
 import requests
 from pyiceberg import exceptions

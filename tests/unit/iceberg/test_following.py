@@ -1,7 +1,5 @@
 """What a Delta table goes through, its Iceberg table goes through, with the same rows."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

@@ -1,7 +1,5 @@
 """What expires and what is deleted: never what a snapshot still refers to."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The pointer for readers without a catalog."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the settings say: names, catalogs, and that no secret is in an error's text."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

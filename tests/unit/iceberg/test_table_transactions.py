@@ -1,7 +1,5 @@
 """Transactions that compute metadata once for each change have the metadata that PyIceberg has."""
 
-from __future__ import annotations
-
 import pytest
 from pyiceberg.table import Transaction
 from pyiceberg.table.update import update_table_metadata

@@ -1,7 +1,5 @@
 """Two followers of one table, and catalogs whose answers say nothing: each version lands once."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A Delta table, the follower of its Iceberg table, and whether both have the same rows."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import time
@@ -32,8 +30,6 @@ from tests.support.iceberg import (
     snapshot_versions,
 )
 from tests.support.tables import TOPIC, all_rows, fill, maintainer
-
-__all__ = ["World"]
 
 
 @cache

@@ -1,7 +1,5 @@
 """Where compiled kernels lie: one directory for each state of a module's sources."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import os

@@ -1,7 +1,5 @@
 """Kernels that several processes compile at once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

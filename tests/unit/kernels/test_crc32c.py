@@ -1,7 +1,5 @@
 """CRC32C against known vectors and a bit-by-bit computation; LZ4 against pyarrow's encoder."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Varints and fields, compared with what was written."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

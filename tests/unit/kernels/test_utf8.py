@@ -1,7 +1,5 @@
 """UTF-8, compared with Python's own."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows that were offloaded as committed and that Pulsar calls aborted afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any

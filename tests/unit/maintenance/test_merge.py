@@ -1,7 +1,5 @@
 """Rows of several files in order: whatever the files' ranges, each row once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa

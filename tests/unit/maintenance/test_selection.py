@@ -1,7 +1,5 @@
 """Which files maintenance replaces: tables of sizes, and what holds for any."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

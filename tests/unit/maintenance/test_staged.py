@@ -1,7 +1,5 @@
 """What writes have staged and never sent: what is deleted, and what never is."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

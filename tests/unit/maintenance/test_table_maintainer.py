@@ -1,7 +1,5 @@
 """The steps at which other tests kill a maintainer, on a local table."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A catalogue that has rotted fails: each text is there once, and each test is there."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from pathlib import Path

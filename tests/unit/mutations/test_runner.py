@@ -1,7 +1,5 @@
 """What is found is found by a test, what survives says so, and nothing is concluded from errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The offloader's sections, and all settings of one file together."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,9 +10,7 @@ from reader.config import ReadConfig
 from reader.config.loading import SECTIONS
 from reader.errors import ConfigurationError
 from spark_ext.session.settings import LakeConfig
-from tests.unit.reader.test_config import no_environment, shown, write
-
-__all__ = ["no_environment"]
+from tests.unit.reader.test_config import shown, write
 
 
 def test_every_section_is_known_by_name_to_those_that_do_not_read_it() -> None:
@@ -23,8 +19,7 @@ def test_every_section_is_known_by_name_to_those_that_do_not_read_it() -> None:
 
 def test_a_file_with_durations_and_sizes(tmp_path: Path) -> None:
     file = write(
-        tmp_path,
-        '[storage]\nuri = "/x"\n[offload]\nmax_age = "90m"\nthreshold_bytes = "5MiB"\n',
+        tmp_path, '[storage]\nuri = "/x"\n[offload]\nmax_age = "90m"\nthreshold_bytes = "5MiB"\n'
     )
     config = load_config(file)
     assert config.offload.max_age == timedelta(minutes=90)

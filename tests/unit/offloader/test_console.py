@@ -1,7 +1,5 @@
 """What the daemon says, in a log and on a terminal; and what it keeps for ``status``."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """What a commit says of a ledger whose rows lie in several files."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

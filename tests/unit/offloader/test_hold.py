@@ -1,7 +1,5 @@
 """How far the hold may move, from ledger lists and watermarks alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -124,8 +122,7 @@ def test_only_what_has_been_in_the_log_for_the_grace_is_released(tmp_path: Path)
     times = []
     for step in range(3):
         table = DeltaCommitter(storage).commit(
-            TopicTable.open(storage, TOPIC),
-            addition(storage, TOPIC, [step], before=step - 1),
+            TopicTable.open(storage, TOPIC), addition(storage, TOPIC, [step], before=step - 1)
         )
         times.append(_commit_time(table))
     first, second, third = times
@@ -153,8 +150,7 @@ def test_the_grace_is_over_for_what_this_process_has_known_for_so_long(tmp_path:
     known: KnownVersions | None = None
     for step in range(2):
         table = DeltaCommitter(storage).commit(
-            TopicTable.open(storage, TOPIC),
-            addition(storage, TOPIC, [step], before=step - 1),
+            TopicTable.open(storage, TOPIC), addition(storage, TOPIC, [step], before=step - 1)
         )
         known = known or KnownVersions(table.id, lambda: now[0])
         known.note(table.version)

@@ -1,7 +1,5 @@
 """Conversions that wait together, in jobs that do nothing: what runs with what, and who fails."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What conversions left incomplete is remembered in bounded memory."""
 
-from __future__ import annotations
-
 import pytest
 
 from offloader.turn import left_incomplete

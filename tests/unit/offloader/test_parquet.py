@@ -1,7 +1,5 @@
 """Files: bounded row groups, no statistics of floats, and a zone map that covers the rows."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from pathlib import Path

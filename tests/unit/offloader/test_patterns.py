@@ -1,7 +1,5 @@
 """Patterns of topics and names: which match; overrides: which win, which are refused."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Settings of Pulsar that would delete what is not offloaded: how often, told once, refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """A topic whose servers are slow: who converts it, and what a turn says of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

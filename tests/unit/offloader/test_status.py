@@ -1,7 +1,5 @@
 """A topic's status from its table's log, where Pulsar does not answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

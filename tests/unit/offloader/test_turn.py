@@ -1,7 +1,5 @@
 """When a turn moves the hold, and what it makes of a Pulsar that goes away before that."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

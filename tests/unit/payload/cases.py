@@ -5,8 +5,6 @@ values. A `Value` is one datum in its three forms: as fastavro writes it, as JSO
 the column shows it (``to_pylist`` of the array, dates and times as integers).
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json

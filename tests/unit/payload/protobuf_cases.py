@@ -1,7 +1,5 @@
 """Protobuf schemas and payloads for the tests, written as in a .proto file but without protoc."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Avro: the kernel against fastavro's writer, and against bytes that no writer made."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any
@@ -13,16 +11,7 @@ from hypothesis import strategies as st
 
 from reader.payload.avro.kernel import MAX_DEPTH
 from reader.payload.budget import OutputBudget, value_bytes
-from tests.unit.payload.cases import (
-    Kind,
-    Value,
-    avro_bytes,
-    decode,
-    decoder,
-    rows,
-    shown,
-    topics,
-)
+from tests.unit.payload.cases import Kind, Value, avro_bytes, decode, decoder, rows, shown, topics
 
 PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

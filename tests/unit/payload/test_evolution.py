@@ -4,8 +4,6 @@ A message is read by the schema that it was written with: what it does not hold 
 defaults and aliases are not applied, because a row would otherwise depend on when it is read.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

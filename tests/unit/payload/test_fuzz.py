@@ -4,8 +4,6 @@ And a row without a problem has lost nothing: of Protobuf, whose other tests are
 message can be built again from the columns.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import struct

@@ -1,7 +1,5 @@
 """What Pulsar's Java client wrote (tests/golden/payload): its schema definitions and payloads."""
 
-from __future__ import annotations
-
 import base64
 import json
 import struct

@@ -1,7 +1,5 @@
 """How many items lists have is known before the rows of a batch are read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """KEY_VALUE: inner schemas of all kinds, both encodings, nulls, Debezium, and broken bytes."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json

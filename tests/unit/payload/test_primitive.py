@@ -1,7 +1,5 @@
 """Primitive schemas and plain bytes, and topics whose versions are of several types."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

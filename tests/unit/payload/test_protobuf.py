@@ -1,7 +1,5 @@
 """Protobuf: docs/types.md row by row, presence, what would be lost, and schemas of no use."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

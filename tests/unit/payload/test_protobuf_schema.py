@@ -1,7 +1,5 @@
 """Protobuf schemas: how files are put together, versions, and those of no use."""
 
-from __future__ import annotations
-
 import json
 import struct
 from typing import Any

@@ -3,8 +3,6 @@
 Also names, the union over versions, and what such columns are in a Delta table.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from decimal import Decimal

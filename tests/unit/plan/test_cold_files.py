@@ -1,7 +1,5 @@
 """Files are left out only where the log's statistics are sure that no row matches."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 from pathlib import Path
@@ -236,9 +234,7 @@ def test_rows_have_expired_of_ledgers_with_older_ones(
     topic = Topic("public", "default", "orders")
     numbers = TopicNumbers(topic.full_name, TopicNumbers.expired_before.set(topic, 1000).get)
     table: Any = SimpleNamespace(
-        topic=topic,
-        topic_numbers=numbers,
-        numbers=partial(numbers_of, expired_upto=Position(7, 0)),
+        topic=topic, topic_numbers=numbers, numbers=partial(numbers_of, expired_upto=Position(7, 0))
     )
     (found,) = older_ledgers(table, [file], [])
     assert found.reason.expired_before == expired

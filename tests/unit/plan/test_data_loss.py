@@ -1,7 +1,5 @@
 """Messages that were deleted before they were offloaded: which ones, in what words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

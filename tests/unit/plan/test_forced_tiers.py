@@ -1,7 +1,5 @@
 """A forced tier gives all rows that the table has, or refuses."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Whether what Pulsar lists and what a table holds are of one history."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

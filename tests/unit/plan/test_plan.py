@@ -1,7 +1,5 @@
 """A plan: for each segment its tier, why, and what is read of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -142,10 +140,7 @@ def test_rows_that_are_known_are_counted_unread() -> None:
     for other in (
         plan_snapshot(snapshot(segment(7)), ["__key"], known=Known(learned)),
         plan_snapshot(
-            snapshot(segment(7)),
-            [],
-            [Predicate("__ledgerId", "=", (7,))],
-            known=Known(learned),
+            snapshot(segment(7)), [], [Predicate("__ledgerId", "=", (7,))], known=Known(learned)
         ),
         plan_snapshot(snapshot(segment(7, 50)), [], known=Known(learned)),
     ):

@@ -1,7 +1,5 @@
 """What a filter leaves of segments and files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Publish times that reads have learned, kept from query to query."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 from collections.abc import Iterator

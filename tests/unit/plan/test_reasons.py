@@ -1,7 +1,5 @@
 """Reasons as values: every one has its text, and details are in it."""
 
-from __future__ import annotations
-
 import pickle
 from datetime import timedelta
 

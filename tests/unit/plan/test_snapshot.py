@@ -1,7 +1,5 @@
 """Which ledger is read from where: the planner's choices over scripted admin answers."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -1,7 +1,5 @@
 """Segments as splits, and splits as tasks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """How many ledgers a token may hold: more than a topic has, and not what a few bytes blow up to."""
 
-from __future__ import annotations
-
 import base64
 import json
 import tracemalloc

@@ -1,15 +1,11 @@
 """Segments and snapshots for the tests of this folder."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from reader.model import LedgerIdentity, LedgerMetadata, Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 from reader.plan.filters import Predicate
 from reader.plan.snapshot import Snapshot
-
-__all__ = ["LEDGER", "TOPIC", "segment", "snapshot", "time"]
 
 TOPIC = Topic("public", "default", "t")
 LEDGER = LedgerMetadata(7, "CLOSED", 1, 1, 1, 99, "CRC32C", ((0, ("b:1",)),))

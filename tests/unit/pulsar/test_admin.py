@@ -1,7 +1,5 @@
 """What the admin client makes of answers that a real Pulsar gives only now and then."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

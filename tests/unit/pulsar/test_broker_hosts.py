@@ -1,7 +1,5 @@
 """Who gets the token when Pulsar's admin names another host, and how much may come back."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket

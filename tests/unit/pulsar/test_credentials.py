@@ -1,7 +1,5 @@
 """OAuth2 client credentials: fetched once, renewed in time, and never shown."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

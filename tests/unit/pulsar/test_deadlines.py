@@ -1,7 +1,5 @@
 """Who sends a little now and then keeps every single timeout, and still has to come to an end."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What the broker says that an entry is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx

@@ -1,7 +1,5 @@
 """When a listing was answered, by the broker's clock."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which ledgers Pulsar's own tiered storage has, and under which names."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """From a broker without TLS to one that has it, whose certificate is checked; never back."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """One TLS context a process, as long as its files stay as they are."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

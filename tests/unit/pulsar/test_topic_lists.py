@@ -1,7 +1,5 @@
 """Which of the names that Pulsar lists are topics, and what kinds of topics these are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """What is believed of a partition's transactions while its broker loads and unloads it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

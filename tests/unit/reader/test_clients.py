@@ -1,7 +1,5 @@
 """The clients of a process: opened once, closed once, never shared with a forked child."""
 
-from __future__ import annotations
-
 import gc
 import os
 import weakref

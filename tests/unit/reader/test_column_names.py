@@ -1,7 +1,5 @@
 """Which names are the same name for Spark: compared with Java's own methods for all of Unicode."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pickle
 import traceback
 from datetime import timedelta

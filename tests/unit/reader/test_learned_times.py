@@ -1,7 +1,5 @@
 """A filter of a scan skips sealed ledgers by the publish times that an earlier read has learned."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path

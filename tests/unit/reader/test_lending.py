@@ -1,7 +1,5 @@
 """What is lent to one user at a time, and kept for the next."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

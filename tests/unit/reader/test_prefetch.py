@@ -1,7 +1,5 @@
 """Working ahead changes when things are made, nothing else."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Generator
 

@@ -1,7 +1,5 @@
 """Directories that hold what is believed or run."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

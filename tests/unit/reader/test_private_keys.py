@@ -1,7 +1,5 @@
 """Private keys of files and of a function: producers choose the names that are asked for."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

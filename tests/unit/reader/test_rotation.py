@@ -1,7 +1,5 @@
 """What is made of files that are rotated: anew when they change; the old one for how long."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

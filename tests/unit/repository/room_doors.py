@@ -19,8 +19,6 @@ from typing import Any
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
 
-__all__ = ["Room", "RoomsContract"]
-
 _ROOM = re.compile(r"([\w.]+)(?: \(([\w., ]+)\))?(?:: (.+))?")
 _DOOR = re.compile(r"(\w+)(?: \(([\w.]+)\))?")
 

@@ -1,7 +1,5 @@
 """The command line without a server: usage, exit codes, one-line errors, output formats."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

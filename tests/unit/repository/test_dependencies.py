@@ -1,7 +1,5 @@
 """What a package imports, pyproject.toml declares: for users, or for who works on the project."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

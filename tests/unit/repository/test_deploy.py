@@ -1,7 +1,5 @@
 """deploy/: settings that load, ports and paths that meet, a command that exists."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -18,9 +16,6 @@ from typer.main import get_command
 
 from offloader.cli.app import app
 from offloader.config import Config, load_config
-from tests.unit.repository.test_docs import no_environment
-
-__all__ = ["no_environment"]
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"

@@ -1,7 +1,5 @@
 """README and docs/: the sample settings name every key, and relative links lead somewhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib

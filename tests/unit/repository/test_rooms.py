@@ -1,7 +1,5 @@
 """The house keeps its rooms: contents pages, sizes, what imports say, no way into private names."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import warnings
@@ -171,9 +169,7 @@ _MANY_PARAMETERS = {
     "reader/sink/sending.py:send_partition",
 }
 """Functions that still have more parameters than MOST_PARAMETERS."""
-_LONG = {
-    "reader/sink/sending.py:send_partition",
-}
+_LONG = {"reader/sink/sending.py:send_partition"}
 """Functions that still have more lines than LONGEST_FUNCTION."""
 
 

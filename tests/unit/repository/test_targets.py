@@ -1,7 +1,5 @@
 """Each test is run by one of the Makefile's targets, which fail if a test process crashes."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The repository as files and as Python: what its own tests ask of it."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import re
@@ -9,24 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-__all__ = [
-    "PRODUCT",
-    "ROOT",
-    "ROOTS",
-    "Contents",
-    "Function",
-    "contents_of",
-    "docstring",
-    "imports_of",
-    "listed_in",
-    "modules_of",
-    "named_imports",
-    "package_name",
-    "packages",
-    "python_files",
-    "sources",
-]
 
 ROOT = Path(__file__).parents[3]
 PRODUCT = ("reader", "spark_ext", "offloader")

@@ -1,7 +1,5 @@
 """The first and the last messages of a topic, and those of a range of times: exactly as many."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Following a topic whose table is kept up meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Slots and starts of turns: random topics that come, run and fail, and none starves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Which sealed ledgers are due: tables of ledger lists, clocks and settings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

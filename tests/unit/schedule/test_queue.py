@@ -1,7 +1,5 @@
 """Which topic is next, and when: ledgers, counts and clocks in, an order out."""
 
-from __future__ import annotations
-
 import math
 from datetime import timedelta
 from typing import Any
@@ -21,9 +19,7 @@ from reader.pulsar.topics import LoadedTopic
 from tests.support.backlogs import backlog_of
 
 CONFIG = OffloadConfig(
-    threshold_bytes=ByteSize(1600),
-    max_age=timedelta(minutes=30),
-    interval=timedelta(seconds=60),
+    threshold_bytes=ByteSize(1600), max_age=timedelta(minutes=30), interval=timedelta(seconds=60)
 )
 A, B, C, D, E = (Topic("public", "default", name) for name in "abcde")
 AT = 1_000_000.0

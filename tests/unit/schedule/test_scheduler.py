@@ -1,7 +1,5 @@
 """The scheduler, with turns that do nothing but wait: who runs, and who hears."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

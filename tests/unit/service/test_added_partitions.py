@@ -1,7 +1,5 @@
 """A partition that is added has its hold in the next round, whatever becomes of the others."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

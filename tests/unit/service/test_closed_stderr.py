@@ -1,7 +1,5 @@
 """Standard error whose reader has gone: ``pulsar-lake offload 2>&1 | head -1``."""
 
-from __future__ import annotations
-
 import errno
 import io
 import logging

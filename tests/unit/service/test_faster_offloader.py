@@ -1,7 +1,5 @@
 """Another offloader of the topic that is a moment faster: nothing has failed, for either."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

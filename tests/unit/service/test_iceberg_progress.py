@@ -1,7 +1,5 @@
 """How far Iceberg is behind, by what a process knows: for page, metrics and status."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ledgers that autorecovery has moved to other bookies since they were listed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

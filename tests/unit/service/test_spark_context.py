@@ -1,7 +1,5 @@
 """Spark of the offloader, as it is set up."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 

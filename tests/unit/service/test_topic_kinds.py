@@ -1,7 +1,5 @@
 """Shadow topics, and topics that became scalable ones: said, and nothing is doubled or missed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -107,10 +105,7 @@ def test_a_role_that_may_not_ask_is_told_and_offloads(pulsar: SmallPulsar, tmp_p
         ("shadow" in one, "migrated" in one)
         for one in logged
         if "may be" in one or "may have" in one
-    ] == [
-        (True, False),
-        (False, True),
-    ]
+    ] == [(True, False), (False, True)]
     assert sorted(pulsar.query(config)) == ["a", "b"]
     with pulsar.clients(config) as clients:
         found = topic_status(clients, HOLD, TOPIC, clock_ms=NOW_MS, failures={})

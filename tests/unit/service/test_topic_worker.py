@@ -1,7 +1,5 @@
 """The thread of maintenance, and Iceberg's: who is next, and nobody's failure stops the others."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -96,13 +94,7 @@ def test_the_next_turn() -> None:
             raise answer
         return answer
 
-    worker = worker_of(
-        maintain,
-        told,
-        interval=100.0,
-        clocks=by(now),
-        jitter=lambda: 1.0,
-    )
+    worker = worker_of(maintain, told, interval=100.0, clocks=by(now), jitter=lambda: 1.0)
     with started(worker, ONE):
         now[0] = 1100.0
         told.wait_for(lambda: len(told.turns) == 2)

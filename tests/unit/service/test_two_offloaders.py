@@ -1,7 +1,5 @@
 """Two offloaders of one topic, in one table: each sees what the other does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -62,9 +60,7 @@ def first_of(pulsar: SmallPulsar, config: Config) -> Iterator[First]:
         )
         noticed: list[LoggedCommit] = []
         follower = LogFollower(
-            open_storage(config.storage),
-            scheduler,
-            lambda topic, commit: noticed.append(commit),
+            open_storage(config.storage), scheduler, lambda topic, commit: noticed.append(commit)
         )
         yield First(engine, scheduler, queue, follower, noticed)
 

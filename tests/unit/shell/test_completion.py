@@ -1,7 +1,5 @@
 """What Tab offers, at ``|`` in a statement."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """What a shell takes: commands as they are typed, and errors that end nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """The line editor, with keys from a pipe."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

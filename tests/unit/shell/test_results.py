@@ -1,7 +1,5 @@
 """Results, batch by batch, to streams and files."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

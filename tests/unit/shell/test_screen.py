@@ -1,7 +1,5 @@
 """What a terminal shows: the first rows, one line a column, a pager where it is too small."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Where Spark's SQL ends a statement."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Kernels are compiled before a broker waits for who compiles them; a world for each test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a driver that dies, or a store whose answer is lost, leaves of a write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -31,10 +29,7 @@ def send(write: NamedWrite) -> None:
 @pytest.mark.parametrize("end", [send, forget])
 @pytest.mark.parametrize("calls", range(3))
 def test_no_manifest_is_without_its_files(
-    world: World,
-    monkeypatch: pytest.MonkeyPatch,
-    end: Callable[[NamedWrite], None],
-    calls: int,
+    world: World, monkeypatch: pytest.MonkeyPatch, end: Callable[[NamedWrite], None], calls: int
 ) -> None:
     """Nobody could ever send it, nor what comes behind it."""
     write = world.write()

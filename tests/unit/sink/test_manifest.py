@@ -1,7 +1,5 @@
 """A manifest as bytes; which ids it gives; garbage."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import replace
@@ -66,12 +64,7 @@ def test_ids_follow_each_other_in_the_order_of_tasks() -> None:
         ("~sink/me/1.entries", Run(0, 10, 2)),
         ("~sink/me/1.entries", Run(30, 5, 1)),
     ]
-    assert found.following == {
-        A: TIME + 104,
-        B: TIME + 3,
-        C: TIME + 3,
-        "persistent://t/n/other": 5,
-    }
+    assert found.following == {A: TIME + 104, B: TIME + 3, C: TIME + 3, "persistent://t/n/other": 5}
     assert [one.end.last for one in found.partitions] == [Position(7, 8), *[NO_LOG.last] * 2]
     assert found.inline == b"0123456789abcdef"
     assert found.files == ["~sink/me/1.entries"]

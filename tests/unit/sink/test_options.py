@@ -1,7 +1,5 @@
 """What a write may be told: each option, values that are none, names that are nearly one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows to entries of their topics and partitions, through the real encoders."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -198,9 +196,7 @@ def test_the_row_of_an_error_behind_tombstones() -> None:
     assert error.context == {"row": 3, "column": "a"}
 
 
-def test_the_row_of_an_error_among_rows_of_several_topics(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_row_of_an_error_among_rows_of_several_topics(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "reader.sink.rows_to_entries.resolve_target",
         lambda _, topic: replace(target(schema=RECORD), topic=topic),

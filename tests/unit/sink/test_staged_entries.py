@@ -1,7 +1,5 @@
 """Staged entries as bytes, and garbage."""
 
-from __future__ import annotations
-
 import struct
 from contextlib import suppress
 from dataclasses import replace

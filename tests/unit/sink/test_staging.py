@@ -1,7 +1,5 @@
 """What tasks stage: inline or in a file, runs of partitions, and how it is read again."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Topics that cannot be made: refused before Pulsar is asked for anything."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

@@ -1,7 +1,5 @@
 """A named write: decided once, whoever asks; what is kept of it, and what is not."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace

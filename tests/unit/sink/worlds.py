@@ -1,7 +1,5 @@
 """One topic of a fake broker, a local storage, and the clients of both."""
 
-from __future__ import annotations
-
 import os
 import random
 import time
@@ -28,8 +26,6 @@ from tests.unit.decode.entries import PARTITION, decode
 from tests.unit.encode.messages.encoding import Row, encode
 from tests.unit.pulsar.binary.fake_broker import FakeBroker
 from tests.unit.pulsar.binary.fake_topic import FakeTopic
-
-__all__ = ["APP", "CREATED", "FIRST_ID", "NOISE", "TARGET", "World", "batches", "reads_behind"]
 
 APP = "orders-query"
 CREATED = 1_700_000_000_000

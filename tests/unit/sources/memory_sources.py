@@ -1,7 +1,5 @@
 """Sources that hold everything in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +9,6 @@ from reader.errors import CorruptError, LedgerGoneError, NotFoundError, Unavaila
 from reader.model import EntryBlock, Partition, Split, TransactionId
 from reader.sources.base import Delivered, EntrySource, RowSource, Step
 from reader.sources.rows import RowFormat, conform
-
-__all__ = ["MemoryEntries", "MemoryRows"]
 
 
 class MemoryRows(RowSource):

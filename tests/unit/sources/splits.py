@@ -1,7 +1,5 @@
 """Splits for tests."""
 
-from __future__ import annotations
-
 from reader.model import LedgerMetadata, Partition, Split, Tier, Topic
 from reader.model.reasons import Reason, TierReason
 

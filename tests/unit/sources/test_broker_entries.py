@@ -1,7 +1,5 @@
 """Entries through the broker: each one is there, or hidden from every reader, or an error."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -27,15 +25,7 @@ from reader.sources.rows import RowFormat
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
 from tests.unit.decode.entries import entry
 from tests.unit.sources.splits import PARTITION, split
-from tests.unit.sources.test_kit import (
-    COUNT,
-    ENTRIES,
-    HIDDEN,
-    LEDGER,
-    LEDGERS,
-    ROWS,
-    case_of,
-)
+from tests.unit.sources.test_kit import COUNT, ENTRIES, HIDDEN, LEDGER, LEDGERS, ROWS, case_of
 
 
 class FakeBroker:

@@ -1,7 +1,5 @@
 """What producers make of chunks costs no more than their number: steps are counted, not time."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Splits of a partition are read as one, and mean what each means alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -112,11 +110,7 @@ def test_an_error_comes_after_all_that_was_read_before_it() -> None:
 
 def test_a_message_whose_chunks_lie_in_two_of_the_splits() -> None:
     """Each split finds what lies before it by itself, also where the one before was read by it."""
-    found = {
-        1: [*ledger(1), chunk(0, b"one ")],
-        2: ledger(2),
-        3: [chunk(1, b"two!"), *ledger(3)],
-    }
+    found = {1: [*ledger(1), chunk(0, b"one ")], 2: ledger(2), 3: [chunk(1, b"two!"), *ledger(3)]}
     splits = [split(number, len(entries) - 1, lookback=1) for number, entries in found.items()]
     for some in (splits, splits[::2], splits[2:], splits[1:]):
         rows = rows_of(found, some)
@@ -126,11 +120,7 @@ def test_a_message_whose_chunks_lie_in_two_of_the_splits() -> None:
 
 def test_a_chunk_that_is_not_read_does_not_belong_to_what_was_read_before() -> None:
     """Between the splits lies the message's beginning anew: the ledger was pruned."""
-    found = {
-        1: [chunk(0, b"old ")],
-        2: [chunk(0, b"new ")],
-        3: [chunk(1, b"end!")],
-    }
+    found = {1: [chunk(0, b"old ")], 2: [chunk(0, b"new ")], 3: [chunk(1, b"end!")]}
     splits = [split(1, 0, lookback=1), split(3, 0, lookback=1)]
     assert [row[3] for row in rows_of(found, splits)] == [b"new end!"]
 

@@ -1,7 +1,5 @@
 """Which source follows which: every situation there can be, one by one."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """The contract kit: sources in memory hold it, and each rule that is broken is seen."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext

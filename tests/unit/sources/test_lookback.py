@@ -1,7 +1,5 @@
 """The rest of a partition: how far back it is read, and what is known without reading."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Collection, Sequence
 from types import SimpleNamespace
@@ -126,12 +124,7 @@ def test_messages_that_are_not_complete() -> None:
 @pytest.mark.parametrize("aborted", [True, False])
 def test_chunks_of_aborted_transactions_are_none(aborted: bool) -> None:
     inside = entry(
-        b"0",
-        uuid="u",
-        num_chunks_from_msg=3,
-        chunk_id=0,
-        txnid_least_bits=1,
-        txnid_most_bits=2,
+        b"0", uuid="u", num_chunks_from_msg=3, chunk_id=0, txnid_least_bits=1, txnid_most_bits=2
     )
     lookback, _ = lookback_over([inside], end=Position(0, 1), aborted=aborted)
     assert list(lookback.aborted(0, [(2, 1)])) == ([(2, 1)] if aborted else [])

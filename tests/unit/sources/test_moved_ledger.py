@@ -1,7 +1,5 @@
 """A ledger that left BookKeeper since the snapshot is in the table wholly, or there is an error."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Filters of rows in memory."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator

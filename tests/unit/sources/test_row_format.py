@@ -1,7 +1,5 @@
 """What the settings say of a topic's messages reaches whatever decodes them."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

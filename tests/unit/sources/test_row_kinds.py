@@ -1,7 +1,5 @@
 """What each row is called in ``__kind``, and where the message of a row begins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa
@@ -19,11 +17,7 @@ from tests.unit.sources.splits import split
 
 VERSION = bytes(8)
 RECORD = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}'
-INLINE = {
-    "key.schema.type": "STRING",
-    "value.schema.type": "STRING",
-    "kv.encoding.type": "INLINE",
-}
+INLINE = {"key.schema.type": "STRING", "value.schema.type": "STRING", "kv.encoding.type": "INLINE"}
 
 
 def rows_of(stored: list[bytes], schema: SchemaInfo, *names: str) -> list[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """What can be read of a ledger that is declared lost: whatever is in front of damage, or behind."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Generator
 

@@ -1,7 +1,5 @@
 """Splits are read one after the other, each from the source that can give it."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -75,10 +73,7 @@ def raising(error: PulsarLakeError) -> ListLedger:
 
 def changed_until_asked(source: Scripted, times: int) -> ListLedger:
     """List the ledger as stored elsewhere, until the source was asked so often."""
-    return lambda _: (
-        LedgerNow.CHANGED if len(source.calls) < times else LedgerNow.SAME,
-        OLD,
-    )
+    return lambda _: (LedgerNow.CHANGED if len(source.calls) < times else LedgerNow.SAME, OLD)
 
 
 def numbers_of(reader: SplitReader) -> list[int]:

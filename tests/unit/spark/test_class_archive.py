@@ -1,7 +1,5 @@
 """The archive of Spark's classes: when a JVM gets one, and that a bad one never fails its start."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path
@@ -174,10 +172,7 @@ def test_what_it_is_made_with_has_no_secret(cache: Path) -> None:
 
 
 def test_our_java_options_come_before_those_of_the_user() -> None:
-    mine = {
-        "spark.driver.extraJavaOptions": "-Da=1 -Xss4m",
-        OPTIONS: "-XX:TieredStopAtLevel=1",
-    }
+    mine = {"spark.driver.extraJavaOptions": "-Da=1 -Xss4m", OPTIONS: "-XX:TieredStopAtLevel=1"}
     conf = session_conf(LakeConfig(spark=SparkConfig(conf=mine)))
     assert conf["spark.driver.extraJavaOptions"] == mine["spark.driver.extraJavaOptions"]
     assert conf[OPTIONS].endswith(" " + mine[OPTIONS])

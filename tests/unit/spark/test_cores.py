@@ -1,7 +1,5 @@
 """The cores of a container: what a JVM would count, not the machine's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """Names and types as SQL text: what a topic or a field may be called must not matter. And types of
 Spark as those of rows that are written."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A configuration reaches other processes whole, and nobody else."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

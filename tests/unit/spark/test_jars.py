@@ -3,8 +3,6 @@
 With the real Ivy and the real Java, from a repository on loopback.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

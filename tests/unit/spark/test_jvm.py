@@ -1,7 +1,5 @@
 """A JVM that does not start."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The catalog shim's jar: shipped, or compiled here, never a stale one."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What Spark shows of a storage's settings: nothing that opens it."""
 
-from __future__ import annotations
-
 import json
 import re
 

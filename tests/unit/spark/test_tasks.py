@@ -1,7 +1,5 @@
 """Tasks are made of the very plan that ``explain`` shows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,11 +49,7 @@ def test_tasks_read_what_is_shown(
     columns: list[str] | None, predicates: list[Predicate], parallelism: int
 ) -> None:
     plan = plan_snapshot(
-        snapshot(*HOT),
-        columns,
-        predicates,
-        known=Known(LEARNED),
-        parallelism=parallelism,
+        snapshot(*HOT), columns, predicates, known=Known(LEARNED), parallelism=parallelism
     )
     reads = plan_reads(plan, parallelism)
     read = [split for one in reads if isinstance(one, SplitsRead) for split in one.splits]

@@ -4,8 +4,6 @@ The values are certain, and 0001-01-01 and 9999-12-31 are usual for "no time" an
 they are shown in SQL, and not NULL for the sake of ``collect()``.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

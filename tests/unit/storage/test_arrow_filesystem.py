@@ -1,7 +1,5 @@
 """A storage's client as a filesystem of pyarrow's, over a store in memory."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Iterator

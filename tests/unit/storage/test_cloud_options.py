@@ -1,7 +1,5 @@
 """Options of GCS, Azure and HDFS: what delta-rs and Spark are told, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """A program ends though pyarrow's threads still read ahead through a storage's client."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

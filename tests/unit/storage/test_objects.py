@@ -1,7 +1,5 @@
 """Small objects, of a directory and of S3: who was first, and answers that were lost."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator
@@ -154,10 +152,7 @@ def test_a_store_that_is_gone(server: S3, tmp_path: Path) -> None:
     with FaultyStore(server.endpoint) as gone:
         pass
     objects = open_storage(s3_config(server, tmp_path.name, gone.endpoint)).objects()
-    for act in (
-        lambda: objects.put_if_absent("a/1", b"x"),
-        lambda: objects.below("a"),
-    ):
+    for act in (lambda: objects.put_if_absent("a/1", b"x"), lambda: objects.below("a")):
         with pytest.raises(UnavailableError) as caught:
             act()
         assert "Debug" not in str(caught.value)

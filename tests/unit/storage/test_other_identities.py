@@ -1,7 +1,5 @@
 """An identity of the environment beside the settings': refused, where a client would take it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

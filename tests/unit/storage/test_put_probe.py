@@ -1,7 +1,5 @@
 """A storage is refused whose put-if-absent is none."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

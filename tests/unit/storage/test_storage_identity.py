@@ -1,7 +1,5 @@
 """All three clients of the storage find the same identity: that of Amazon's usual chain."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Batches of limited size: at one publish time for all partitions, every entry once, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

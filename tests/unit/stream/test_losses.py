@@ -1,7 +1,5 @@
 """What a stream says of losses, and of another topic in the place of the one that it has read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A stream, and following, of a topic that was migrated to a scalable topic of Pulsar 5."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,16 +40,9 @@ def test_a_stream_passes_each_warning_on(tmp_path: Path) -> None:
     nowhere = {"service_url": "pulsar://127.0.0.1:1", "timeout": "1s"}
     now, warned = [0.0], list[float]()
     options = StreamOptions.of({"topic": TOPIC.local_name})
-    with (
-        pulsar.clients(pulsar.config(tmp_path, pulsar=nowhere)) as opened,
-        Tails(opened) as tails,
-    ):
+    with pulsar.clients(pulsar.config(tmp_path, pulsar=nowhere)) as opened, Tails(opened) as tails:
         stream = TopicStream(
-            opened,
-            options,
-            tails,
-            warn=lambda text: warned.append(now[0]),
-            clock=lambda: now[0],
+            opened, options, tails, warn=lambda text: warned.append(now[0]), clock=lambda: now[0]
         )
         for now[0] in (0.0, 1.0, 3700.0):
             stream.end()

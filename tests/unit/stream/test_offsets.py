@@ -1,7 +1,5 @@
 """Offsets of streams: one spelling, and nothing else is taken for one."""
 
-from __future__ import annotations
-
 import pytest
 
 from reader.errors import ConfigurationError

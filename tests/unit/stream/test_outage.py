@@ -1,7 +1,5 @@
 """Servers that are away: for how long a stream waits, and what it says."""
 
-from __future__ import annotations
-
 import pytest
 
 from reader.errors import UnavailableError

@@ -1,7 +1,5 @@
 """The topics of a stream by pattern: shadows of topics that it reads are left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Where a stream begins and ends that names a position or a time."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

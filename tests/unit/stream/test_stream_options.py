@@ -1,7 +1,5 @@
 """Options of a stream: what is taken, and what is told of the rest."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from itertools import count
 

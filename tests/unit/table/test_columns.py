@@ -1,7 +1,5 @@
 """A table keeps what each of its columns stands for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Errors of delta-rs in a commit become ours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A log that names files outside of its table is refused, by whoever reads the table."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The newest version by the commits since the known one: what opening the table says."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Commits that a newer version wrote, or that are damaged: who needs no ledgers reads on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """No table is what a store says that answers for its bucket; all else is an error."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Each file's statistics come back from the log, whatever columns the table has."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """The run of faults knows the storage's errors from bugs, also in a function for foreachBatch."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.faults.queries import is_clear

@@ -1,7 +1,5 @@
 """A cluster that several processes share, with a stand-in for the servers."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import threading

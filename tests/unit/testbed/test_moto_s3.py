@@ -1,7 +1,5 @@
 """moto as the tests' S3."""
 
-from __future__ import annotations
-
 import httpx
 
 from testbed.s3 import S3

@@ -1,7 +1,5 @@
 """How demo and benchmarks print."""
 
-from __future__ import annotations
-
 import io
 
 from testbed.screen import Screen

@@ -1,7 +1,5 @@
 """CPU and memory of other processes, out of /proc."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

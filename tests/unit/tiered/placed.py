@@ -1,7 +1,5 @@
 """Objects in a directory, as the drivers write them there, read by the reader itself."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -10,20 +8,6 @@ from reader.errors import PulsarLakeError
 from reader.model import OffloadContext, Partition, Topic
 from reader.tiered import TieredLedgers
 from tests.unit.tiered.written_objects import jcloud_objects, map_file_objects
-
-__all__ = [
-    "FILESYSTEM",
-    "FORMATS",
-    "JCLOUD",
-    "PARTITION",
-    "UUID",
-    "entries",
-    "outcome",
-    "place",
-    "put",
-    "put_objects",
-    "read",
-]
 
 PARTITION = Partition(Topic.parse("a/b/c"), 2)
 UUID = OffloadContext("4a1e9e0e-0000-0000-0000-000000000001")

@@ -1,7 +1,5 @@
 """Ledgers that an operator has declared lost: what can be read is offloaded, the rest is told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Objects that say what cannot be: an error of ours, soon, and never fewer entries."""
 
-from __future__ import annotations
-
 import random
 import struct
 import subprocess
@@ -21,16 +19,7 @@ from reader.tiered.jcloud_index import parse_index
 from reader.tiered.object_reads import ObjectReads
 from reader.tiered.sequence_file import inflated, long_pairs, parse_header
 from tests.support.examples import examples
-from tests.unit.tiered.placed import (
-    FORMATS,
-    JCLOUD,
-    UUID,
-    entries,
-    place,
-    put,
-    put_objects,
-    read,
-)
+from tests.unit.tiered.placed import FORMATS, JCLOUD, UUID, entries, place, put, put_objects, read
 from tests.unit.tiered.test_map_file import opened
 from tests.unit.tiered.walking import walked
 from tests.unit.tiered.written_objects import CODECS, index_of, jcloud_objects, map_file_objects

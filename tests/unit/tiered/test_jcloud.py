@@ -1,7 +1,5 @@
 """Objects of the jcloud drivers: every entry, or an error."""
 
-from __future__ import annotations
-
 import random
 import struct
 from pathlib import Path

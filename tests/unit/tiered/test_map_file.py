@@ -1,7 +1,5 @@
 """Ledgers of the filesystem driver: every entry, or an error, however they are compressed."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Where entries begin, as reads have learned it: right, and bounded, however many there are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ledgers that Pulsar's own tiered storage has taken: their tier, and how they are cut."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Ledgers that are declared lost: what their objects still give, and each other entry's place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,15 +10,7 @@ from reader.sources.salvage import salvage
 from reader.tiered import TieredLedgers
 from reader.tiered.jcloud_index import parse_index
 from reader.tiered.sequence_file import long_pairs
-from tests.unit.tiered.placed import (
-    FORMATS,
-    JCLOUD,
-    PARTITION,
-    UUID,
-    entries,
-    place,
-    put,
-)
+from tests.unit.tiered.placed import FORMATS, JCLOUD, PARTITION, UUID, entries, place, put
 
 SENT = entries(200, 60)
 

@@ -1,7 +1,5 @@
 """A read has several requests on their way: one alone is slow, from a store far away."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Ledgers are found in the places that settings name, and read by the ranges that are needed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -1,13 +1,9 @@
 """A walk over bytes in memory, in windows of any size."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reader.errors import CorruptError
 from reader.tiered.walk import Walk
-
-__all__ = ["walked"]
 
 
 def walked(

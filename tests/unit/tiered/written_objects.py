@@ -3,22 +3,11 @@
 Nothing of the product is used here: this is what its codecs are compared with.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import struct
 import zlib
 from collections.abc import Callable, Sequence
-
-__all__ = [
-    "CODECS",
-    "index_of",
-    "jcloud_objects",
-    "ledger_metadata",
-    "map_file_objects",
-    "vint",
-]
 
 CODECS: dict[str, Callable[[bytes], bytes]] = {
     "org.apache.hadoop.io.compress.DefaultCodec": zlib.compress,

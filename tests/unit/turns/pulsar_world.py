@@ -4,8 +4,6 @@ The turn, commit, hold, planner and readers are the product's, without Spark: pa
 the turn's thread. Its clock stands still until a test moves it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,18 +24,6 @@ from testbed.simulation import Ledger
 from tests.unit.decode.entries import entry
 from tests.unit.tiered.written_objects import jcloud_objects
 from tests.unit.turns.served import ServedPulsar, in_thread_jobs
-
-__all__ = [
-    "HOUR",
-    "NEVER",
-    "PLAIN",
-    "START",
-    "Row",
-    "World",
-    "at_seconds",
-    "chunk",
-    "kinds",
-]
 
 HOUR = 3_600_000
 START = time.time_ns() // 1_000_000 + 24 * HOUR

@@ -3,8 +3,6 @@
 The admin REST answers in the thread that asks. A bookie on a socket has the ledgers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -19,8 +17,6 @@ from reader.pulsar.admin import AdminClient
 from testbed.simulation import AdminRest, Clock, ClusterState, Effects, ManagedLedger
 from tests.simulation.product.clients import SimulatedHttp
 from tests.unit.bookkeeper.fake_bookie import FakeBookie, answer, batch_answer, stored
-
-__all__ = ["ServedPulsar", "in_thread_jobs"]
 
 
 class ServedPulsar(Closing):

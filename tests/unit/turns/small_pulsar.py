@@ -1,7 +1,5 @@
 """A Pulsar of one topic in this process, around real turns and real queries; Spark is left out."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,8 +23,6 @@ from reader.table import TopicTable
 from testbed.simulation import AdminRest, Clock, ClusterState, Ledger, ManagedLedger
 from tests.unit.decode.entries import metadata
 from tests.unit.turns.served import ServedPulsar, in_thread_jobs
-
-__all__ = ["HOLD", "NOW_MS", "TOPIC", "OddRest", "SmallPartition", "SmallPulsar"]
 
 TOPIC = Topic("public", "default", "orders")
 HOLD = "pulsar-lake"

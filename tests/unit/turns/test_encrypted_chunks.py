@@ -1,7 +1,5 @@
 """Chunked messages of which some chunks are opened and some are not: all of them stay somewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

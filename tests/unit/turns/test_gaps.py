@@ -1,7 +1,5 @@
 """Messages that Pulsar deletes while no offloader looks, found by the next one and by queries."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

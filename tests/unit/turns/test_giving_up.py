@@ -1,7 +1,5 @@
 """Chunked messages that are not complete: kept while the log may complete them, then given up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -79,13 +77,7 @@ def test_given_up_once_and_in_the_order_of_beginnings(world: World) -> None:
         last = world.seal(entry(b"m%d" % number))
         world.now += HOUR
         offloader.turn(world.topic, now=True)
-    expected = [
-        (10, 1, NEVER),
-        (11, 0, b"B0 B1 "),
-        (11, 1, b"m0"),
-        (12, 0, b"m1"),
-        (13, 0, b"m2"),
-    ]
+    expected = [(10, 1, NEVER), (11, 0, b"B0 B1 "), (11, 1, b"m0"), (12, 0, b"m1"), (13, 0, b"m2")]
     assert kinds(world.cold()) == expected
     offloader.turn(world.topic)
     assert world.held == Position(last, 0)

@@ -1,7 +1,5 @@
 """Chunked messages that are not complete in a backlog: it is offloaded first, and read once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

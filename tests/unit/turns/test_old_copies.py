@@ -1,7 +1,5 @@
 """An offloader on an old copy of its table: what lies between is never passed by silently."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -181,10 +179,5 @@ def test_an_older_offloaders_hold_says_nothing_of_it(tmp_path: Path) -> None:
     part.write("7a")
     part.roll(8)
     pulsar.offload(config)
-    assert set(part.ml.properties[HOLD]) == {
-        TABLE_KEY,
-        TABLE_ID_KEY,
-        WATERMARK_KEY,
-        PARTITION_KEY,
-    }
+    assert set(part.ml.properties[HOLD]) == {TABLE_KEY, TABLE_ID_KEY, WATERMARK_KEY, PARTITION_KEY}
     assert sorted(pulsar.query(config)) == ["5a", "5b", "7a"]

@@ -1,7 +1,5 @@
 """Turns and queries while a broker recovers a topic's transactions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -10,13 +8,7 @@ from offloader.service.status import topic_status
 from reader.errors import UnavailableError
 from reader.model import Partition
 from reader.plan.snapshot import take_snapshot
-from tests.unit.turns.small_pulsar import (
-    HOLD,
-    NOW_MS,
-    TOPIC,
-    SmallPartition,
-    SmallPulsar,
-)
+from tests.unit.turns.small_pulsar import HOLD, NOW_MS, TOPIC, SmallPartition, SmallPulsar
 
 NEVER = 1 << 50
 

@@ -1,7 +1,5 @@
 """A cluster that was restored and gives ledger ids again: no hold moves, nothing is added."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

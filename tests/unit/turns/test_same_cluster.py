@@ -1,7 +1,5 @@
 """What may look like a restored cluster, and is none: turns and queries go on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from testbed.simulation import Ledger

@@ -1,7 +1,5 @@
 """A query that does not see the table which the hold was moved for."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The API without a server: who may ask what, what comes back, and what is never said."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import threading

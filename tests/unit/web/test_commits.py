@@ -1,7 +1,5 @@
 """The commits of a table's log, as far as it goes back."""
 
-from __future__ import annotations
-
 import json
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A client that has gone is waited for by nobody, whatever it asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from typing import Any

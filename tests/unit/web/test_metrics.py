@@ -1,7 +1,5 @@
 """Metrics: each is written down, the dashboard asks for none that is not there."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

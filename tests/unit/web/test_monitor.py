@@ -1,7 +1,5 @@
 """What the offloader remembers of itself: throughput, failures, and how much of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from offloader.model.observation import Discovery, Observation

@@ -1,7 +1,5 @@
 """Questions on behalf of those who watch: few at once, each asked once, none holds anybody up."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

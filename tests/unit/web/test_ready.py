@@ -1,7 +1,5 @@
 """What a round makes of a Pulsar that answers, refuses or is away; and that it lives meanwhile."""
 
-from __future__ import annotations
-
 import io
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The server itself: connections that ask nothing, or half of it, take nobody's place for long."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import resource

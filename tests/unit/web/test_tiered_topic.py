@@ -1,7 +1,5 @@
 """The page of a topic of which Pulsar's own tiered storage has ledgers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,9 +58,4 @@ def test_without_a_place_it_is_the_brokers_and_the_status_says_what_to_do(world:
     assert (found.lag_ledgers, found.errors) == (2, ())
     assert [(one.lag_ledgers, one.lag_tiered) for one in found.partitions] == [(2, 1)]
     world.config.tiered.clear()
-    assert shown(world)[0] == (
-        10,
-        "sealed",
-        "broker",
-        str(TierReason(Reason.PULSAR_OFFLOADED)),
-    )
+    assert shown(world)[0] == (10, "sealed", "broker", str(TierReason(Reason.PULSAR_OFFLOADED)))

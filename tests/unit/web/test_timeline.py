@@ -1,7 +1,5 @@
 """Segments on a time axis: none over another, whatever the producers' clocks say."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

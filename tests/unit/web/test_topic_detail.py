@@ -1,7 +1,5 @@
 """A topic's page shows its segments as the plan has them; no server is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

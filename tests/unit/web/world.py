@@ -1,7 +1,5 @@
 """The page's app over a real scheduler, whose turns do what a test says; no server is asked."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import threading

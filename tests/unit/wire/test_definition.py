@@ -1,7 +1,5 @@
 """The generated code is that of the definition, and the wire format by hand is protobuf's."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -12,5 +12,3 @@
 No I/O. Imports ``reader.model``, ``reader.errors``, ``reader.kernels``, ``reader.payload`` and
 ``reader.encode.payload.row_writer``.
 """
-
-__all__: list[str] = []

@@ -1,7 +1,5 @@
 """Decimals: as two's complement, big-endian, as Avro stores them, and as plain text."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
@@ -14,8 +12,6 @@ from reader.encode.payload.arrow_columns.leaves import is_text, text
 from reader.encode.payload.row_writer.blocks import Bytes, Spans
 from reader.payload.avro.text import number_text
 from reader.payload.avro_schema import Fixed, Primitive
-
-__all__ = ["decimal_bytes", "decimal_fixed", "decimal_text", "exact_decimals", "signed_bytes"]
 
 _WIDEST = 38
 _PLAIN = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?")

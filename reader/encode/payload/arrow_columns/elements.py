@@ -14,8 +14,6 @@ from reader.encode.payload.row_writer.blocks import Bytes, Int64s, Spans
 from reader.errors import ConfigurationError
 from reader.payload.column_types import inner_path
 
-__all__ = ["Bools", "Elements", "both", "spark_type"]
-
 _LONGEST = 200
 
 Bools = npt.NDArray[np.bool_]

@@ -3,16 +3,12 @@
 A year beyond 9999 or before 0 has a sign, as Java's ``DateTimeFormatter`` reads it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from reader.encode.payload.row_writer.blocks import Bytes, Int64s, Spans
 from reader.kernels.compiling import inlined, kernel
-
-__all__ = ["iso_text", "iso_texts"]
 
 _TEMPLATES = {
     "date": b"0000-00-00",

@@ -1,7 +1,5 @@
 """Columns that hold JSON text, for what no column type can: parsed one by one, in Python."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +9,6 @@ import numpy as np
 from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.arrow_columns.leaves import text
 from reader.encode.payload.row_writer.blocks import Spans
-
-__all__ = ["Literal", "converted", "parsed", "parsed_object"]
 
 
 def converted(elements: Elements, convert: Callable[[str], bytes]) -> Spans:

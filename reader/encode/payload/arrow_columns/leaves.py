@@ -4,8 +4,6 @@ Rules: integers, texts and booleans never become each other; what is wider is na
 value, and one that does not fit is an error; times floor, as Spark's Avro writer does.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 
@@ -18,23 +16,6 @@ from reader.encode.payload.arrow_columns.elements import Bools, Elements
 from reader.encode.payload.row_writer.blocks import Bytes, Int64s, Spans
 from reader.kernels.utf8 import valid_utf8_spans
 from reader.model.columns import TIMESTAMP
-
-__all__ = [
-    "binary",
-    "booleans",
-    "column_units",
-    "doubles",
-    "floats",
-    "indices",
-    "integers",
-    "is_text",
-    "scaled",
-    "text",
-    "texts_of_integers",
-    "unsigned",
-    "uuid_bytes",
-    "uuid_text",
-]
 
 _INTEGERS = {pa.int8(): "i1", pa.int16(): "i2", pa.int32(): "i4", pa.int64(): "i8"}
 _INTEGER = "^(0|-?[1-9][0-9]{0,19})$"

@@ -1,7 +1,5 @@
 """Maps: their keys, each there once, and their values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 
@@ -9,8 +7,6 @@ from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.arrow_columns.leaves import is_text, text
 from reader.encode.payload.row_writer.blocks import Int64s, Spans
 from reader.encode.payload.row_writer.kernel import first_twice
-
-__all__ = ["entries", "no_key_twice"]
 
 Entries = tuple[Elements, Elements, Int64s]
 

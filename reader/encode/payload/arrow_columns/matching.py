@@ -1,7 +1,5 @@
 """Which column goes to which field of the schema, at every depth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reader.encode.payload.arrow_columns.elements import Elements, spark_type
@@ -9,8 +7,6 @@ from reader.encode.payload.row_writer.blocks import Bytes
 from reader.errors import ConfigurationError
 from reader.model.column_names import name_key
 from reader.payload.column_types import Member, Struct, inner_path
-
-__all__ = ["members_of", "missing_column"]
 
 
 def members_of(elements: Elements, layout: Struct, live: Bytes | None) -> dict[str, Elements]:

@@ -1,7 +1,5 @@
 """Unions of an Avro schema: their branches, and which of a struct's members is set."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 
@@ -10,8 +8,6 @@ from reader.encode.payload.arrow_columns.matching import members_of
 from reader.encode.payload.row_writer.blocks import Bytes
 from reader.payload.avro_schema import Fixed, Node, Primitive, Record, Ref, Union, non_null
 from reader.payload.column_types import Struct, arrow_type
-
-__all__ = ["branch_of", "chosen_members", "null_index", "only_null", "type_name"]
 
 
 def null_index(node: Node) -> int | None:

@@ -6,5 +6,3 @@
 
 No I/O. Imports ``reader.kernels`` and ``reader.payload``.
 """
-
-__all__: list[str] = []

@@ -4,8 +4,6 @@ An address is an int64. Nothing is checked, and nothing outside of the stated by
 caller keeps the memory alive, and has to know how much there is.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir
@@ -14,8 +12,6 @@ from numba.core import cgutils
 from numba.core.extending import intrinsic
 
 from reader.kernels.compiling import inlined, kernel
-
-__all__ = ["copy", "load8", "load64", "move32", "special_mask", "store8", "store64"]
 
 
 def _pointer(builder: Any, address: Any, kind: Any) -> Any:

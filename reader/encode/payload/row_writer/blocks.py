@@ -43,8 +43,6 @@ from reader.encode.payload.row_writer.kernel import (
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes, empty_int64s
 
-__all__ = ["Block", "Bytes", "Int64s", "Spans", "Written"]
-
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 # The most that a value takes besides its span.

@@ -5,8 +5,6 @@ nested is written before, as a block of its own, and is a span of bytes here. No
 beyond what `blocks.Block.bound` says, as every value is as large as was counted there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -23,40 +21,6 @@ from reader.encode.payload.row_writer.addresses import (
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import first_bit
 from reader.payload.shared_kernels import has_twice
-
-__all__ = [
-    "ABSENT",
-    "ABSENT_SIZE",
-    "BASE64",
-    "BOOLEAN_TEXT",
-    "CONSTANT",
-    "COUNTED",
-    "COUNTS",
-    "DATA",
-    "DOUBLE_TEXT",
-    "ENDS",
-    "GUARD",
-    "INTEGER_TEXT",
-    "ITEMS_TEXT",
-    "KIND",
-    "PART",
-    "PREFIX",
-    "PREFIX_SIZE",
-    "RAW",
-    "SIZED",
-    "SIZED32",
-    "SPAN",
-    "STARTS",
-    "TEXT",
-    "VALID",
-    "VARINT",
-    "WIDTH",
-    "ZIGZAG",
-    "ZIGZAG_SIZED",
-    "escaped_size",
-    "first_twice",
-    "write_rows",
-]
 
 # The words of a part. GUARD and VALID are the addresses of a byte for each row, or 0: all of them.
 # A row without its guard writes nothing; one that is not valid writes the absent bytes.

@@ -1,7 +1,5 @@
 """Chunked messages by the Java client, and chunk by chunk."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +11,6 @@ from testbed.oracle import Json, Oracle
 from tests.contract.corpus import Kind, Place
 from tests.contract.java import body
 from tests.contract.rows import Key
-
-__all__ = ["KINDS", "Chunked"]
 
 
 @dataclass

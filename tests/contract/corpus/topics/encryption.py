@@ -1,7 +1,5 @@
 """Encrypted messages by the Java client, with keys that the readers have, and with others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from testbed.oracle import Json
@@ -9,8 +7,6 @@ from tests.contract.corpus import Kind, Place
 from tests.contract.java import body, bytes_of, context_of, raw_value
 from tests.contract.kinds import SOME
 from tests.contract.rows import Row
-
-__all__ = ["KEY_KINDS", "KINDS", "WITH_KNOWN_KEYS"]
 
 KEY_KINDS = ("RSA", "ECDSA")
 

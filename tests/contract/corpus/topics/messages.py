@@ -1,13 +1,9 @@
 """Kinds of messages by the Java client: keys, nulls, times, partitions, and markers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from testbed.oracle import Json
 from tests.contract.corpus import Kind, Place
-
-__all__ = ["KEYS", "KINDS"]
 
 FAR = 4_102_444_800_000  # 2100-01-01, in ms
 

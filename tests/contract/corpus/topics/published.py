@@ -1,7 +1,5 @@
 """Kinds that `pulsar-client` writes: what is published, and the payload columns that come out."""
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
 import random
@@ -9,18 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.publish import (
-    BYTES,
-    Message,
-    avro_schema,
-    json_schema,
-    primitive_schema,
-    publish,
-)
+from testbed.publish import BYTES, Message, avro_schema, json_schema, primitive_schema, publish
 from tests.contract.corpus import Kind, Place
 from tests.contract.rows import Key, Row, plain
-
-__all__ = ["CASES", "KINDS", "Case"]
 
 
 @dataclass(frozen=True)

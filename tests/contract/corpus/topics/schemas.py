@@ -1,7 +1,5 @@
 """Kinds of schemas by the Java client: primitive ones, versions, and all cases of `kinds`."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -12,8 +10,6 @@ from tests.contract.kinds import Case, clients, edges, keyvalue, protobuf, recor
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.kinds.primitives import PRIMITIVES
 from tests.contract.rows import Row
-
-__all__ = ["CASE_KINDS", "KINDS"]
 
 
 def _of_case(case: Case) -> Kind:

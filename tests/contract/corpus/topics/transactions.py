@@ -1,7 +1,5 @@
 """Transactions by the Java client, all of which have ended, or never end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -9,8 +7,6 @@ from functools import partial
 from testbed.oracle import Json
 from tests.contract.corpus import Kind, Place
 from tests.contract.java import body
-
-__all__ = ["KINDS", "forged", "numbered"]
 
 
 def numbered(name: str, count: int = 5) -> list[Json]:

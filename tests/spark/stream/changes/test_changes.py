@@ -1,7 +1,5 @@
 """What changes while a stream stands still or runs: its rows are the same, or it says why not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

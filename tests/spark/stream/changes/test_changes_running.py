@@ -1,7 +1,5 @@
 """What changes while a stream runs: each message comes once, without a restart."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

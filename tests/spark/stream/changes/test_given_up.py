@@ -1,7 +1,5 @@
 """A chunked message that is never completed: once in a stream that has passed it, too."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path

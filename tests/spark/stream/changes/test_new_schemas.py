@@ -1,7 +1,5 @@
 """Schemas that change while a stream runs: what is new stops it once, and nothing is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path

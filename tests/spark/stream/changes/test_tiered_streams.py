@@ -1,7 +1,5 @@
 """Streams over ledgers that Pulsar's own tiered storage has: each row once, whatever moves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

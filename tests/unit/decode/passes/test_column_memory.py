@@ -1,7 +1,5 @@
 """The kernel that fills the metadata columns, against the plain reading of the same tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows to entries as they are stored, and what the decoder gives of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,20 +24,6 @@ from reader.sink.sending import outgoing
 from tests.unit.decode.entries import decode
 from tests.unit.decode.test_decryption import RSA
 from tests.unit.encode.messages.proto import Stored, stored_entry
-
-__all__ = [
-    "NAME",
-    "Row",
-    "chosen",
-    "columns_of",
-    "decoded",
-    "encode",
-    "expected",
-    "in_turns",
-    "independent",
-    "public_rsa",
-    "stored",
-]
 
 NAME = "pulsar-lake-" + "n" * 200
 """The longest name that a producer of a write has."""

@@ -3,8 +3,6 @@
 Written down from Pulsar's definition, and not from ours: nothing here knows the product.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-__all__ = ["Stored", "batch_of", "parsed", "stored_entry"]
 
 _STRING, _BYTES, _U64, _I64, _I32, _BOOL, _MESSAGE = 9, 12, 4, 3, 5, 8, 11
 _OPTIONAL, _REQUIRED, _REPEATED = 1, 2, 3

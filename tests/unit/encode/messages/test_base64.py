@@ -1,7 +1,5 @@
 """Keys that are bytes, as base64: against Python's own."""
 
-from __future__ import annotations
-
 import base64
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Messages as batches: every field, by our decoder and by Google's; where batches end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

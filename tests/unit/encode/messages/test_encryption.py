@@ -1,7 +1,5 @@
 """Entries that are sealed, opened by our decoder; what it takes for public keys."""
 
-from __future__ import annotations
-
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat

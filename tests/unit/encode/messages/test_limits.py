@@ -1,7 +1,5 @@
 """No entry is larger than its broker takes: chunks, long keys, long names."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

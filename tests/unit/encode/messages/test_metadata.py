@@ -1,7 +1,5 @@
 """The metadata columns that can be written: types, values, NULL, slices, times."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Random rows through random formats: what is decoded is what was written, in order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

@@ -3,8 +3,6 @@
 That the Java client chooses the same, tests/integration/test_partition_choice.py asks it.
 """
 
-from __future__ import annotations
-
 import struct
 
 import pyarrow as pa

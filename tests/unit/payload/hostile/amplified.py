@@ -4,8 +4,6 @@ As a program it decodes the payloads of the names that are its arguments, and pr
 many bytes the process's peak of memory has risen since the first.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -19,8 +17,6 @@ from reader.payload import PayloadDecoder
 from testbed.usage import peak_bytes
 from tests.unit.payload.cases import Given, decoder
 from tests.unit.payload.protobuf_cases import native, proto_file, sized
-
-__all__ = ["CASES", "decode_all"]
 
 Case = tuple[Given, list[bytes]]
 

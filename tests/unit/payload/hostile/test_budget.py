@@ -1,7 +1,5 @@
 """What a decoder makes of payloads is bounded, whatever they say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """No payload costs more than linear time: eight times the bytes, about eight times the time."""
 
-from __future__ import annotations
-
 import time
 import timeit
 from collections.abc import Callable

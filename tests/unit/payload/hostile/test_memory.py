@@ -1,7 +1,5 @@
 """What a batch takes is bounded by what comes out, whatever the payloads say."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

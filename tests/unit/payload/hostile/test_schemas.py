@@ -1,7 +1,5 @@
 """A schema that anyone registered: bounded in time and size, and at worst its messages' problem."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Unions in JSON are tried branch by branch: in linear time together, whatever the schema."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Schemas for tests of JSON, and the check that both ways of decoding agree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,6 @@ from reader.payload.avro_schema import Schema
 from reader.payload.json.decoder import JsonDecoder
 from reader.payload.registry import registry_of
 from tests.unit.payload.cases import shown, versions
-
-__all__ = ["agrees", "record"]
 
 
 def record(*fields: Any) -> dict[str, Any]:

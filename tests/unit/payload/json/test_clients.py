@@ -1,7 +1,5 @@
 """What Pulsar's clients write for their own types (tests/golden/clients): schemas and payloads."""
 
-from __future__ import annotations
-
 import base64
 import json
 from decimal import Decimal
@@ -27,12 +25,7 @@ INF, NAN = float("inf"), float("nan")
 YEAR = "field 'days[]' is not certain to be a date of the years 1 to 9999"
 YEAR_IN_AVRO = "field 'days[]' is out of the range of its column"
 # Read in Python: values without a certain meaning, characters, and other years.
-DEFERRED = {
-    "java Scalars",
-    "java Negative",
-    "java Times",
-    "java Times with JSR-310 conversion",
-}
+DEFERRED = {"java Scalars", "java Negative", "java Times", "java Times with JSR-310 conversion"}
 
 TIMES: dict[str, Any] = {
     "at": 1700000000123456,

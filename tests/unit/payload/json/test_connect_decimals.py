@@ -3,8 +3,6 @@
 What the column holds exactly is in the column, and no value is another one; other fields stay.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from decimal import Decimal

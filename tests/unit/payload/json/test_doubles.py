@@ -1,7 +1,5 @@
 """Decimal numbers to doubles: the compiled function against Python's own."""
 
-from __future__ import annotations
-
 import struct
 
 from hypothesis import example, given, settings

@@ -1,7 +1,5 @@
 """Forms of JSON besides the first of each type: docs/types.md, "Other forms in JSON"."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """JSON: what each payload means, and that the compiled path agrees with the one in Python."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -16,16 +14,7 @@ from hypothesis import strategies as st
 from reader.payload.json.numbers import exact_double
 from reader.payload.json.values import MAX_JSON_DEPTH
 from tests.support.examples import examples
-from tests.unit.payload.cases import (
-    Kind,
-    Value,
-    decode,
-    decoder,
-    json_bytes,
-    rows,
-    shown,
-    topics,
-)
+from tests.unit.payload.cases import Kind, Value, decode, decoder, json_bytes, rows, shown, topics
 from tests.unit.payload.json.agreement import agrees, record
 
 PATIENT = settings(

@@ -1,7 +1,5 @@
 """JSON number literals of any length and exponent: a value, or a problem of their own row."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

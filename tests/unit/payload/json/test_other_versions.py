@@ -1,7 +1,5 @@
 """JSON messages that use the fields of versions other than their own."""
 
-from __future__ import annotations
-
 import gc
 import json
 import tracemalloc

@@ -1,7 +1,5 @@
 """Numbers that are read eight digits at a time, compared with Python's own."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Unions of records that are JSON text: an object goes to a branch that it is a record of."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

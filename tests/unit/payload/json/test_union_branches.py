@@ -1,7 +1,5 @@
 """Unions in JSON: a value goes to the first branch whose type has it, not whose column takes it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

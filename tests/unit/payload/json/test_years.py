@@ -3,8 +3,6 @@
 One such value would fail a whole result in ``to_pylist`` and in PySpark's ``collect``.
 """
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

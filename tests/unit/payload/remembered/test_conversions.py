@@ -4,8 +4,6 @@ All others are NULL with a problem. Each case is read as AVRO and JSON, as a col
 KeyValue, inside lists, and in a column that a table has already.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from decimal import Decimal

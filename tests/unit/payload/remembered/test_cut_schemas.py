@@ -1,7 +1,5 @@
 """Schemas whose whole tree is too large: columns as deep as there is room, JSON text below."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

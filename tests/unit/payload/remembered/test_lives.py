@@ -1,7 +1,5 @@
 """A version number means a definition within one life of the registry only."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

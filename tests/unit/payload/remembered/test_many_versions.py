@@ -1,7 +1,5 @@
 """What thousands of versions of a schema cost: only those that are new, or occur."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

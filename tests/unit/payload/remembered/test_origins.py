@@ -1,7 +1,5 @@
 """Columns are assigned once: what a table has keeps its field, whatever comes later."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ What the column holds exactly is in the column. Any other value is NULL with a p
 that is not on the wire and means 0, "" or false.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import struct

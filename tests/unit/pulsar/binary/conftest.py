@@ -1,7 +1,5 @@
 """Kernels are compiled before a broker waits for who compiles them."""
 
-from __future__ import annotations
-
 import pytest
 
 from reader.pulsar.binary import prewarm

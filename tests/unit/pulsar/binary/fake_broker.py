@@ -18,8 +18,6 @@ from reader.wire import encoded
 from reader.wire import pulsar_pb2 as api
 from testbed.admin import wait_until
 
-__all__ = ["REACTIONS", "FakeBroker", "Reaction", "Session", "entry", "message"]
-
 At = tuple[int, int]
 Reaction = Callable[["Session", Any], None]
 _MESSAGE = 9

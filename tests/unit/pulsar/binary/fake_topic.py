@@ -1,7 +1,5 @@
 """What a fake broker stores of producers: names, deduplication, receipts; as Pulsar 4.2 does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -11,8 +9,6 @@ from google.protobuf.message import Message
 from reader.kernels.crc32c import crc32c
 from reader.wire import pulsar_pb2 as api
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, Reaction, Session
-
-__all__ = ["LEDGER", "FakeTopic", "Sent", "closing", "receipt", "send_error"]
 
 LEDGER = 7
 

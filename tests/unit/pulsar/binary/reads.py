@@ -1,7 +1,5 @@
 """What the tests read: a ledger of 300 entries, and what comes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -13,19 +11,6 @@ from reader.pulsar.binary import BrokerClient, Publisher
 from reader.pulsar.binary.broker_connection import BrokerConnection
 from reader.wire.pulsar_pb2 import CommandSend
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, entry
-
-__all__ = [
-    "ALL",
-    "ENTRIES",
-    "LEDGER",
-    "PARTITION",
-    "Passing",
-    "Time",
-    "client_of",
-    "idle",
-    "publisher_of",
-    "read",
-]
 
 PARTITION = Partition.parse("persistent://public/default/orders-partition-3")
 LEDGER = 7

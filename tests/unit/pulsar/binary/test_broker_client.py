@@ -1,7 +1,5 @@
 """The broker's client against a scripted broker: each entry once, in order, or a clear error."""
 
-from __future__ import annotations
-
 import select
 import socket
 import time
@@ -13,21 +11,11 @@ import pyarrow as pa
 import pytest
 from google.protobuf.text_format import MessageToString
 
-from reader.errors import (
-    CorruptError,
-    PulsarLakeError,
-    UnavailableError,
-)
+from reader.errors import CorruptError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Position, SchemaInfo
 from reader.pulsar.binary import consumer
 from reader.wire import pulsar_pb2 as api
-from tests.unit.pulsar.binary.fake_broker import (
-    REACTIONS,
-    FakeBroker,
-    Session,
-    entry,
-    message,
-)
+from tests.unit.pulsar.binary.fake_broker import REACTIONS, FakeBroker, Session, entry, message
 from tests.unit.pulsar.binary.reads import (
     ALL,
     ENTRIES,

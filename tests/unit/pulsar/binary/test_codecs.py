@@ -1,7 +1,5 @@
 """Commands and answers as bytes, both ways, against the layout of PulsarApi.proto."""
 
-from __future__ import annotations
-
 import json
 import struct
 

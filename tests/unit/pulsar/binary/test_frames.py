@@ -1,7 +1,5 @@
 """Frames, however they are cut, and whatever comes instead of them."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -70,8 +68,7 @@ items_of(followed(), [message(CONSUMER, (1, 1), b"")])  # compiles, before a tim
 @given(
     st.lists(
         st.one_of(
-            st.just("ping"),
-            st.tuples(st.integers(0, 70_000), st.sampled_from([None, 1, 7, 300])),
+            st.just("ping"), st.tuples(st.integers(0, 70_000), st.sampled_from([None, 1, 7, 300]))
         ),
         max_size=12,
     ),

@@ -1,7 +1,5 @@
 """What a subscription requests of a scripted broker, and how many messages it permits."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

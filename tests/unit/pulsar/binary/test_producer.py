@@ -1,7 +1,5 @@
 """A producer against a scripted broker: the window, receipts, refusals, and what a wait costs."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Iterator

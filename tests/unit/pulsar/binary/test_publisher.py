@@ -1,19 +1,12 @@
 """Opening producers: names that are taken, moves, refusals, schemas as their brokers write them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from reader.errors import (
-    ConfigurationError,
-    NotFoundError,
-    PulsarLakeError,
-    UnavailableError,
-)
+from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import SchemaInfo
 from reader.pulsar.binary import OutgoingEntry, Publisher, SchemaFound
 from reader.wire import pulsar_pb2 as api
@@ -214,9 +207,7 @@ def test_what_a_broker_refuses(
 
 AVRO = '{"type":"record","name":"R","fields":[]}'
 NAMED = api.Schema(
-    schema_data=AVRO.encode(),
-    type=4,
-    properties=[api.KeyValue(key=b"a", value=b"b")],
+    schema_data=AVRO.encode(), type=4, properties=[api.KeyValue(key=b"a", value=b"b")]
 ).SerializeToString()
 NEWER = b"\x9a\x06\x05newer"
 """Field 99."""

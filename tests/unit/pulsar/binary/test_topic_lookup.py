@@ -1,28 +1,17 @@
 """Which broker serves a topic, what it refuses, and who we are to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from google.protobuf.message import Message
 
-from reader.errors import (
-    ConfigurationError,
-    NotFoundError,
-    UnavailableError,
-)
+from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Position
 from reader.wire import pulsar_pb2 as api
 from testbed.admin import wait_until
 from testbed.serving import refusing_port
-from tests.unit.pulsar.binary.fake_broker import (
-    FakeBroker,
-    Reaction,
-    Session,
-    subscribed,
-)
+from tests.unit.pulsar.binary.fake_broker import FakeBroker, Reaction, Session, subscribed
 from tests.unit.pulsar.binary.reads import ALL, ENTRIES, LEDGER, PARTITION, Time, client_of, read
 
 

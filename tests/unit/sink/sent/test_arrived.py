@@ -1,7 +1,5 @@
 """What was sent is found again where brokers have forgotten it, wherever clocks stand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

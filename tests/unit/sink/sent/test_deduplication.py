@@ -1,7 +1,5 @@
 """Deduplication is turned on where it is not, waited for, or asked for in words."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

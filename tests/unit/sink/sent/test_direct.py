@@ -1,7 +1,5 @@
 """Entries that are sent at once: each at least once, in order, over lost connections."""
 
-from __future__ import annotations
-
 import pytest
 
 from reader.encode import EncodedEntry

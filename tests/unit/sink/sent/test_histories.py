@@ -4,8 +4,6 @@ Each sequence id is stored exactly once, or a sender says that nobody can tell; 
 never missing where the write is said to be sent. A seed is one history: ``history(world, seed)``.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter

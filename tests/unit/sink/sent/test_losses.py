@@ -1,7 +1,5 @@
 """What was lost before a write was decided is no concern of that write; what lies behind may be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is staged for a partition, sent: each entry once, in order, whatever happens on the way."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

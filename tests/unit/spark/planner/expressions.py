@@ -1,7 +1,5 @@
 """Filters of Spark's, as the shim hands them over."""
 
-from __future__ import annotations
-
 from spark_ext.planner.protocol import Expression, Scalar
 
 

@@ -1,7 +1,5 @@
 """What the planner says of a version of a table: files, rows and extremes, from the log alone."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import shutil

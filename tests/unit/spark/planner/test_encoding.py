@@ -1,7 +1,5 @@
 """Messages come out as they went in, and anything else is one clear error."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import is_dataclass
 from typing import Any

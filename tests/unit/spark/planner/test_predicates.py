@@ -1,7 +1,5 @@
 """What the shim writes about filters, and what of it is used for pruning."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -25,10 +23,7 @@ def at(value: Any, kind: str = "timestamp") -> Expression:
         (call(">=", TIME, at(5)), [Predicate("__publishTime", ">=", (5,))]),
         (call(">", at(5), TIME), [Predicate("__publishTime", "<", (5,))]),
         (call("<=>", ID, at(3, "long")), [Predicate("__ledgerId", "=", (3,))]),
-        (
-            call("IN", ID, at(1, "long"), at(2, "long")),
-            [Predicate("__ledgerId", "in", (1, 2))],
-        ),
+        (call("IN", ID, at(1, "long"), at(2, "long")), [Predicate("__ledgerId", "in", (1, 2))]),
         (
             call("AND", call(">", ID, at(1, "long")), call("<", ID, at(9, "long"))),
             [Predicate("__ledgerId", ">", (1,)), Predicate("__ledgerId", "<", (9,))],

@@ -1,7 +1,5 @@
 """The planner's protocol: every request gets one answer, whatever happens."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

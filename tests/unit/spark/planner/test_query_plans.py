@@ -1,7 +1,5 @@
 """Plans out of Spark's plan, over nodes that answer as Spark's do."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,7 @@ from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from spark_ext.planner.encoding import encode
 from spark_ext.planner.protocol import HotRead
 from spark_ext.planner.query_plans import catalog_clients, command_queries, plans_of
-from spark_ext.planner.relations import HOT
+from spark_ext.planner.topic_names import HOT
 from spark_ext.session.settings import LakeConfig
 from tests.unit.plan.values import LEDGER, TOPIC, segment, snapshot
 
@@ -98,8 +96,7 @@ class Spark:
             org=SimpleNamespace(apache=apache),
         )
         state = SimpleNamespace(
-            executePlan=lambda plan, _: executed_as(plan, executed),
-            catalogManager=lambda: manager,
+            executePlan=lambda plan, _: executed_as(plan, executed), catalogManager=lambda: manager
         )
         self._jsparkSession = SimpleNamespace(sessionState=lambda: state)
 

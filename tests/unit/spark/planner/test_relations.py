@@ -1,7 +1,5 @@
 """The text of a topic's view: the same columns from both halves, whatever they are called."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The columns of a write are those that the topic is read with: their order, names and defaults."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -110,11 +108,7 @@ def test_members_of_structs_are_in_the_order_of_the_table() -> None:
     def nested(*names: str) -> dict[str, Any]:
         inner = record(dict.fromkeys(names, TEXT), "S")
         return record(
-            {
-                "s": inner,
-                "l": {"type": "array", "items": "S"},
-                "m": {"type": "map", "values": "S"},
-            }
+            {"s": inner, "l": {"type": "array", "items": "S"}, "m": {"type": "map", "values": "S"}}
         )
 
     world = World(nested("id", "city"), nested("id", "country", "city"))

@@ -1,7 +1,5 @@
 """What the planner answers of writes: commit, sent, abort, in any order."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each row of a micro-batch comes from exactly one of the parts that the planner names."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import sqlite3
