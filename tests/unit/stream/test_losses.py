@@ -14,7 +14,8 @@ from reader.stream import StreamOffset, StreamOptions, Tails, TopicStream
 from reader.stream.losses import warn_once
 from testbed.simulation import Effects
 from tests.simulation.product.clients import SimulatedClients
-from tests.unit.turns.small_pulsar import TOPIC, SmallPartition, SmallPulsar
+from tests.support.tables import maintainer
+from tests.unit.turns.small_pulsar import HOLD, TOPIC, SmallPartition, SmallPulsar
 
 
 def test_a_loss_is_warned_of_once() -> None:
@@ -70,3 +71,60 @@ def test_a_cluster_that_is_set_up_anew(tmp_path: Path) -> None:
         later = replace(one, at=Position(one.at.ledger + 1_000_000, 3))
         with pytest.raises(ConfigurationError, match="restored or set up anew"):
             stream.next(StreamOffset({partition: later}))
+
+
+def test_a_table_that_is_elsewhere(tmp_path: Path) -> None:
+    """A stream stops as a query does, and does not read only the rows that Pulsar still has."""
+    part = SmallPartition(Partition(TOPIC, -1), first=5)
+    pulsar = SmallPulsar(part)
+    pulsar.create_hold(part.partition, HOLD)
+    part.write("a", "b")
+    part.roll(6)
+    pulsar.offload(pulsar.config(tmp_path / "lake"))
+    part.write("c")
+    part.trim()
+    assert part.ledgers == [6]
+    with streaming(pulsar, tmp_path / "elsewhere") as stream:
+        start = stream.bounds()[0]
+        end, _ = stream.next(start)
+        with pytest.raises(ConfigurationError, match="was moved for the table at"):
+            stream.plan(start, end)
+
+
+def test_rows_that_expire_before_they_are_read(tmp_path: Path) -> None:
+    """They are passed over without an error only if the stream has read them."""
+    part = SmallPartition(Partition(TOPIC, -1), first=5)
+    pulsar = SmallPulsar(part)
+    pulsar.create_hold(part.partition, HOLD)
+    config = pulsar.config(tmp_path)
+    part.write("a", "b")
+    part.roll(6)
+    pulsar.offload(config)
+    with streaming(pulsar, tmp_path) as stream:
+        start = stream.bounds()[0]
+        read = stream.next(start)[0]
+        stream.plan(start, read)
+    late = maintainer(open_storage(config.storage), ahead=2 * 3600, retention="1h")
+    assert late.maintain(TOPIC).expired_rows == 2
+    part.write("c")
+    with streaming(pulsar, tmp_path) as stream:
+        stream.plan(read, stream.next(read)[0])
+    with streaming(pulsar, tmp_path) as stream, pytest.raises(ConfigurationError) as caught:
+        stream.plan(start, stream.next(start)[0])
+    assert "have expired, and only those up to" in caught.value.message
+    assert "failOnDataLoss=false" in str(caught.value.hint)
+
+
+def test_the_first_messages_of_a_partition_are_deleted(tmp_path: Path) -> None:
+    part = SmallPartition(Partition(TOPIC, -1), first=5)
+    pulsar = SmallPulsar(part)
+    with streaming(pulsar, tmp_path) as stream:
+        start = stream.bounds()[0]
+    part.write("a")
+    part.roll(6)
+    part.write("b")
+    assert part.ledgers == [6]
+    with streaming(pulsar, tmp_path) as stream:
+        end = stream.next(start)[0]
+        with pytest.raises(ConfigurationError, match="were deleted before they were read"):
+            stream.plan(start, end)
