@@ -12,6 +12,9 @@ import pytest
 
 from offloader.check import Checklist, Result, Run
 from offloader.config import load_config
+from offloader.subscription import unsafe_settings
+from reader.model import Topic
+from reader.pulsar.admin import AdminClient
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.faults import FaultyStore
@@ -167,22 +170,34 @@ def test_nothing_matches(settings: Settings) -> None:
 def test_settings_that_delete(
     settings: Settings, admin: Admin, topic: str, lake_namespace: str
 ) -> None:
-    path = f"/v2/namespaces/{lake_namespace}/messageTTL"
+    path = f"/v2/namespaces/{lake_namespace}"
     applied = f"/v2/persistent/{topic.removeprefix('persistent://')}/messageTTL"
 
     def is_applied() -> bool:
         return bool(admin.request("GET", applied, params={"applied": "true"}))
 
-    admin.request("POST", path, json=3600)
+    def named() -> tuple[str, ...]:
+        with AdminClient(load_config(settings).pulsar) as client:
+            return unsafe_settings(client, Topic.parse(topic))
+
+    quota = {"limitSize": 1 << 20, "limitTime": -1, "policy": "consumer_backlog_eviction"}
+    admin.request("POST", f"{path}/subscriptionExpirationTime", json=5)
+    admin.request("POST", f"{path}/backlogQuota", json=quota)
+    admin.request("POST", f"{path}/messageTTL", json=3600)
     wait_until("the policy", is_applied)
+    wait_until("each policy", lambda: len(named()) == 3)
+    texts = "\n".join(named())
     try:
         warned = checked(settings)
         refused = checked(settings, offload={"unsafe_retention": "refuse"})
     finally:
-        admin.request("DELETE", path)
+        for policy in ("subscriptionExpirationTime", "backlogQuota", "messageTTL"):
+            admin.request("DELETE", f"{path}/{policy}")
         wait_until("its end", lambda: not is_applied())
     assert bad(warned) == {"topics": "warning"}
     assert "message TTL 3600 s" in warned["topics"].finding
+    for text in ("message TTL 3600 s", "subscription expiry 5 min", "consumer_backlog_eviction"):
+        assert text in texts
     assert bad(refused) == {"topics": "failed"}
 
 

@@ -6,7 +6,7 @@ from pyspark.errors import AnalysisException
 from offloader.config import Config
 from offloader.service.status import topic_status
 from reader.clients import Clients
-from reader.model import Topic
+from reader.model import Partition, Position, Topic
 from reader.model.reasons import Pruned
 from reader.plan.plan import make_plan
 from reader.plan.snapshot import take_snapshot
@@ -119,3 +119,39 @@ def test_lost_messages_are_a_fact(
         Clients(config, admin=pulsar), config.offload.subscription, topic, clock_ms=0, failures={}
     )
     assert sum(LOST in text for text in status.errors) == 1
+
+
+@pytest.mark.journey
+def test_what_was_seen_is_missed_before_the_first_commit(
+    cluster: Cluster,
+    admin: Admin,
+    pulsar: AdminClient,
+    config: Config,
+    turns: Turns,
+    told: list[str],
+    topic: Topic,
+) -> None:
+    """And a hold that was moved ahead before the loss is moved back."""
+    offloader = turns()
+    offloader.turn(topic)
+    send(cluster, topic, b"lost")
+    admin.seal(topic.full_name)
+    first = admin.ledgers(topic.full_name)[0]
+    admin.skip_all(topic.full_name, HOLD)
+    assert pulsar.ledgers(Partition(topic, -1)).cursors[HOLD] > Position(first, 0)
+    offloader.turn(topic)
+    assert pulsar.ledgers(Partition(topic, -1)).cursors[HOLD] == Position(first, 0)
+    assert [text for text in told if "moved back" in text]
+    assert not [text for text in told if LOST in text]
+    send(cluster, topic, b"kept")
+    assert lose_what_is_sealed(admin, topic) == 1
+    offloader.turn(topic)
+    assert [text for text in told if LOST in text]
+    admin.seal(topic.full_name)
+    told.clear()
+    assert offloader.turn(topic, now=True).committed is not None
+    offloader.turn(topic)
+    assert not [text for text in told if "moved back" in text], "its own moves are its own"
+    table = TopicTable.open(open_storage(config.storage), topic)
+    assert table is not None
+    assert table.topic_numbers.data_loss is not None, "it is not forgotten until a commit says so"

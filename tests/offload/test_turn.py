@@ -1,12 +1,16 @@
 """Turns on the real Pulsar: what goes into the table, and when the hold is moved."""
 
+import shutil
 import uuid
 
 import pytest
 
 from offloader.config import Config
-from reader.errors import NotFoundError
+from reader.clients import Clients
+from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Topic
+from reader.plan.snapshot import take_snapshot
+from reader.pulsar import PARTITION_KEY, TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY
 from reader.pulsar.admin import AdminClient
 from reader.storage import open_storage
 from reader.table import TopicTable
@@ -60,6 +64,36 @@ def test_every_message_once_and_the_open_ledger_never(
     assert check_nothing_lost(open_storage(config.storage), admin, topic, sent + tail) == len(
         sent + tail
     )
+
+
+def test_a_table_that_is_gone_is_missed(
+    cluster: Cluster, admin: Admin, pulsar: AdminClient, config: Config, turns: Turns, topic: Topic
+) -> None:
+    """Until an operator clears what the hold says of it, as docs/operations.md describes."""
+    turns().turn(topic)
+    send(cluster, topic)
+    admin.seal(topic.full_name)
+    assert turns().turn(topic, now=True).committed
+    table, partition = open_table(open_storage(config.storage), topic), Partition(topic, -1)
+    assert pulsar.hold_properties(partition, "pulsar-lake") == {
+        TABLE_KEY: table.uri,
+        TABLE_ID_KEY: table.id,
+        WATERMARK_KEY: str(table.watermark(partition)),
+        PARTITION_KEY: str(partition),
+    }
+    shutil.rmtree(table.uri)
+    kept = send(cluster, topic)
+    admin.seal(topic.full_name)
+    admin.trim(topic.full_name)
+    wait_until("the trim", lambda: len(ledgers_of(admin, topic)[-1]) == 2)
+    with pytest.raises(ConfigurationError, match=r"there is no table at .* was moved for it"):
+        turns().turn(topic, now=True)
+    with pytest.raises(ConfigurationError, match="was moved for the table at"):
+        take_snapshot(Clients(config, admin=pulsar), topic)
+    pulsar.note_hold(partition, "pulsar-lake", {})
+    found = turns().turn(topic, now=True).committed
+    assert found
+    assert found.rows == len(kept), "the hold stayed all the while"
 
 
 def test_partitions_that_are_added_later(
