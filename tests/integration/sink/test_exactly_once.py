@@ -135,6 +135,22 @@ def test_a_broker_that_is_killed_and_one_that_is_restarted(
     assert stored(clients, topic_name) == values
 
 
+def test_a_topic_that_is_unloaded_again_and_again(
+    rest: Admin, clients: Clients, topic_name: str
+) -> None:
+    """Its broker closes the producer, and the connection stays."""
+    rest.create_topic(topic_name)
+    values = payloads(6_000, 100)
+    _, manifest = decided(clients, topic_name, values, batchingMaxMessages="20")
+
+    def unload() -> None:
+        rest.unload(topic_name)
+
+    now = at_entries(dict.fromkeys((50, 200), unload))
+    send(clients, manifest, fresh=True, now=now)
+    assert stored(clients, topic_name) == values
+
+
 # -- a broker that forgets -------------------------------------------------------------------------
 
 
