@@ -7,7 +7,9 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.process import ClusterError, Process
 from testbed.server import config
+from testbed.server.jars import server_jars
 
 _START_TLS = bytes.fromhex("0000000b0a06080310091800d20600")
 """A request that every bookie answers, if only with a refusal."""
@@ -88,6 +90,22 @@ class Cluster:
         lines = (line.strip() for line in self._ask_zookeeper("dump").splitlines())
         names = (line.removeprefix(marker) for line in lines if line.startswith(marker))
         return {name for name in names if ":" in name and "/" not in name}
+
+    def forget_ledger(self, ledger: int) -> None:
+        """Delete BookKeeper's metadata of a ledger, as operators do.
+
+        Its bookies delete the entries later, and Pulsar still lists the ledger.
+        """
+        conf, logs = self.directory / "conf", self.directory / "logs"
+        arguments = ["-conf", str(conf / "bookie-0.conf"), "deleteledger", "-l", str(ledger), "-f"]
+        main = "org.apache.bookkeeper.bookie.BookieShell"
+        line = config.jvm(
+            server_jars(), conf, main, *arguments, memory="-Xmx128m", short_lived=True
+        )
+        shell = Process("shell", line, logs / "shell.log")
+        shell.spawn()
+        if shell.wait(timeout=120) != 0:
+            raise ClusterError(f"ledger {ledger} was not deleted{shell.tail()}")
 
     @property
     def _zookeeper_port(self) -> int:

@@ -132,3 +132,29 @@ def test_an_object_that_was_deleted(driver: str, make_moved: Callable[[str], Mov
     assert f"pulsar.lost_ledgers = [{ledger}]" in str(raised.value)
     assert "\n" not in str(raised.value)
     check(moved, range(_LARGE))
+
+
+@pytest.mark.long
+def test_a_ledger_that_bookkeeper_does_not_know(
+    cluster: Cluster, admin: Admin, lake_config: Config, tiered: TieredStorage, namespace: str
+) -> None:
+    """Pulsar lists it all the same. As `bookkeeper shell deleteledger` leaves it."""
+    full = f"persistent://{namespace}/unknown"
+    for count in (_SMALL, _LARGE, _SMALL):
+        publish(cluster.service_url, full, [b"%03d" % n for n in range(count)])
+        admin.seal(full)
+    ledgers = sorted(admin.ledgers(full))[:3]
+    moved = Moved(f"{namespace}/unknown", ledgers, lake_config, tiered, "")
+    assert summary(query_rows(lake_config, moved.topic)) == expected(moved, range(0))
+    cluster.forget_ledger(ledgers[1])
+    admin.seal(full)  # the broker, too, has to load it anew
+    with pytest.raises(PulsarLakeError, match=f"ledger {ledgers[1]}"):
+        offload_in_thread(moved.config, moved.topic)
+    assert summary(query_rows(moved.lost(allow=True), moved.topic)) == expected(
+        moved, range(_LARGE)
+    )
+    offload_in_thread(moved.lost(), moved.topic)
+    rows = rows_of(moved.allowing(), moved.topic, "parquet")
+    assert summary(rows) == expected(moved, range(_LARGE))
+    with pytest.raises(ConfigurationError, match=f"ledger {ledgers[1]} was declared lost"):
+        query_rows(moved.config, moved.topic)
