@@ -194,6 +194,9 @@ def test_of_the_catalog(orders: Orders, lake: PulsarLake) -> None:
         "unknown tier 'tape'",
         "one of parquet, bookkeeper, tiered, broker, or none",
     )
+    with pytest.raises(AnalysisException) as caught:
+        lake.spark.sql(f"SELECT * FROM pulsar.`{orders.namespace}`.`orders$tiers=tape`")
+    assert str(caught.value) == f"{error.message} ({error.hint})", "one line"
     name = orders.table.removesuffix("orders") + "nothing"
     error = failure(lambda: lake.spark.sql(f"SELECT * FROM {name} VERSION AS OF 1"))
     assert type(error) is NotFoundError

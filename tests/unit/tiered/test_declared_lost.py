@@ -261,8 +261,10 @@ def test_a_place_that_is_not_mounted(damaged: World, there: bool) -> None:
 def test_no_place_is_named(damaged: World) -> None:
     """The broker, which cannot read it either, is not what it is to be read from."""
     damaged.move(11)
-    declare(damaged, 11)
     object.__setattr__(damaged.clients.settings, "tiered", [])
+    with pytest.raises(UnsupportedError, match=r"name the place in \[\[tiered\]\]"):
+        damaged.offloader().turn(damaged.topic, now=True)
+    declare(damaged, 11)
     with pytest.raises(UnsupportedError, match="declared lost, and no place is named") as raised:
         damaged.offloader().turn(damaged.topic, now=True)
     assert "[[tiered]]" in str(raised.value.hint)
