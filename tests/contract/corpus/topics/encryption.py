@@ -1,8 +1,13 @@
-"""Encrypted messages by the Java client, with keys that the readers have, and with others."""
+"""Encrypted messages by both clients, with keys that the readers have, and with others."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pulsar
 
 from testbed.oracle import Json
+from testbed.publish import publish
 from tests.contract.corpus import Kind, Place
 from tests.contract.java import body, bytes_of, context_of, raw_value
 from tests.contract.kinds import SOME
@@ -25,7 +30,27 @@ def _unknown(to: Place) -> Iterator[None]:
         to.write(messages, encryption=keys, batch=3, compression="ZSTD")
         to.write([{"value": b"open"}])
         if kind == KEY_KINDS[0]:
+            _by_pulsar_client(to)
             yield
+
+
+def _by_pulsar_client(to: Place) -> None:
+    """Four single messages, and two batches of two. It knows RSA keys in files."""
+    with TemporaryDirectory() as folder:
+        public, private = (Path(folder, name) for name in ("public.pem", "private.pem"))
+        for path, pem in zip((public, private), to.oracle.make_keys("RSA"), strict=True):
+            path.write_text(pem)
+        keys = pulsar.CryptoKeyReader(str(public), str(private))
+        for batch, compression in ((0, "NONE"), (2, "LZ4")):
+            publish(
+                to.client,
+                to.topic,
+                [b"secret %d" % n * 20 for n in range(4)],
+                batch=batch,
+                compression=compression,
+                encryption_key="unknown",
+                crypto_key_reader=keys,
+            )
 
 
 def _as_stored(message: Json) -> Row:
@@ -83,6 +108,6 @@ WITH_KNOWN_KEYS = [
 ]
 
 KINDS = [
-    Kind("encrypted-unknown", 14, _unknown, _as_stored, halves=True, twice=True),
+    Kind("encrypted-unknown", 14 + 6, _unknown, _as_stored, halves=True, twice=True),
     *WITH_KNOWN_KEYS,
 ]

@@ -57,6 +57,7 @@ class Case:
             "__orderingKey": message.ordering_key.encode() if message.ordering_key else None,
             "__messageProperties": list(message.properties.items()),
             "__eventTime": message.event_time * 1000 if message.event_time else None,
+            "__deliverAt": message.deliver_at * 1000 if message.deliver_at else None,
             "__producerName": self.producer,
         }
 
@@ -257,7 +258,14 @@ CASES: list[Case] = [
     ),
     Case(
         "nulls",
-        [Message(None, key="a"), Message(b"", key="a"), Message(b"x"), Message(None)],
+        [
+            Message(None, key="a"),
+            Message(b"", key="a"),
+            Message(b"x"),
+            Message(None),
+            Message(b"x", key=""),
+            Message(b"x", deliver_at=1_700_000_000_123),  # the client leaves it out of batches
+        ],
         _value,
         options=[{}, {"batch": 4}],
     ),
