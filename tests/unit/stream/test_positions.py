@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from reader.model import BEFORE_ALL, Partition, Position
+from reader.storage import open_storage
 from reader.stream.stream_options import StreamOptions
 from reader.stream.tails import Tails
 from reader.stream.topic_stream import TopicStream
+from testbed.simulation import Effects
+from tests.simulation.product.clients import SimulatedClients
 from tests.unit.turns.small_pulsar import HOLD, NOW_MS, TOPIC, SmallPartition, SmallPulsar
 
 PARTITION = Partition(TOPIC, -1)
@@ -29,12 +32,11 @@ def pulsar(tmp_path: Path) -> SmallPulsar:
 
 def bounds(pulsar: SmallPulsar, directory: Path, **places: str) -> tuple[Position, Position | None]:
     """Where a stream begins, and where it ends."""
-    nowhere = {"service_url": "pulsar://127.0.0.1:1", "timeout": "1s"}
+    config = pulsar.config(directory)
     options = StreamOptions.of({"topic": TOPIC.local_name, **places})
-    with (
-        pulsar.clients(pulsar.config(directory, pulsar=nowhere)) as clients,
-        Tails(clients) as tails,
-    ):
+    admin, storage = pulsar.admin_client(config.pulsar), open_storage(config.storage)
+    clients = SimulatedClients(config, admin, storage, pulsar.state, Effects(), {})
+    with clients, Tails(clients) as tails:
         start, end = TopicStream(clients, options, tails, warn=print).bounds()
     return start.of(PARTITION).at, None if end is None else end.of(PARTITION).at
 
@@ -61,3 +63,28 @@ def test_a_later_time_begins_behind_them(pulsar: SmallPulsar, tmp_path: Path) ->
     start, end = bounds(pulsar, tmp_path, startingPosition=at)
     assert (start, end) == (Position(6, 0), None)
     assert bounds(pulsar, tmp_path)[0] < Position(5, 0) != BEFORE_ALL
+
+
+@pytest.mark.parametrize("offloaded", [0, 1, 2])
+def test_the_first_of_each_time(tmp_path: Path, offloaded: int) -> None:
+    """In three ledgers of ten entries, of which the table has the first ones."""
+    part = SmallPartition(PARTITION, first=5)
+    pulsar = SmallPulsar(part)
+    pulsar.create_hold(PARTITION, HOLD)
+    begun = NOW_MS - 1_000
+    times: list[tuple[int, Position]] = []
+    for ledger in (5, 6, 7):
+        for entry in range(10):
+            time = begun + 10 * (len(times) // 3)  # three of each time
+            part.write(f"{ledger}:{entry}", publish_time=time)
+            times.append((time, Position(ledger, entry)))
+        if ledger < 7:
+            part.seal(ledger + 1)
+            if ledger - 5 < offloaded:
+                pulsar.offload(pulsar.config(tmp_path))
+    for time in range(begun - 5, begun + 100, 5):
+        at = datetime.fromtimestamp(time / 1000, UTC).isoformat()
+        start, end = bounds(pulsar, tmp_path, startingPosition=at, endingPosition=at)
+        assert [at for _, at in times if at > start] == [at for of, at in times if of >= time]
+        assert end is not None
+        assert [at for _, at in times if at <= end] == [at for of, at in times if of <= time]

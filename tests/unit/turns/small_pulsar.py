@@ -46,8 +46,8 @@ class SmallPartition:
         """The ids of the ledgers that Pulsar has."""
         return [one.id for one in self.ml.listing]
 
-    def write(self, *texts: str) -> None:
-        head = metadata(publish_time=NOW_MS)
+    def write(self, *texts: str, publish_time: int = NOW_MS) -> None:
+        head = metadata(publish_time=publish_time)
         state = ClusterState(Clock(NOW_MS), broker_times=False, transactions=False)
         for text in texts:
             state.keep(self.ml, len(head).to_bytes(4, "big") + head + text.encode())
