@@ -13,7 +13,7 @@ from offloader.commit.delta_committer import DeltaCommitter
 from reader.clients import Clients
 from reader.config import ReadConfig
 from reader.errors import NotFoundError
-from reader.model import LedgerIdentity, Partition, Split, Topic
+from reader.model import LedgerIdentity, OffloadContext, Partition, Split, Stored, Topic
 from reader.pulsar import PartitionLedgers
 from reader.sources.fallback import LedgerNow, Stage
 from reader.sources.moved_ledger import MovedLedger
@@ -23,6 +23,7 @@ from reader.storage import Storage
 from reader.table import OffloadedLedger, TopicTable
 from tests.support.additions import addition
 from tests.unit.plan.test_snapshot import PART, FakeAdmin, listing, opened, sealed
+from tests.unit.sources.splits import metadata_of
 from tests.unit.sources.splits import split as split_of
 from tests.unit.sources.test_split_reader import Scripted
 
@@ -136,6 +137,28 @@ def test_another_ledger_is_not_read_on_in(part: PartitionLedgers, expected: Ledg
     clients = cast(Clients, SimpleNamespace(admin=FakeAdmin(part)))
     one = replace(split_of(1), partition=PART, identity=LedgerIdentity("created-1", 1000, 9, 1000))
     assert ledger_now(clients, one)[0] is expected
+
+
+FIRST, SECOND = (OffloadContext(f"4a1e9e0e-0000-0000-0000-00000000000{n}") for n in (1, 2))
+BOOKIES, OTHERS = metadata_of(1, "a:1", "b:2"), metadata_of(1, "a:1", "c:3")
+
+
+@pytest.mark.parametrize(
+    ("planned", "listed", "expected"),
+    [
+        (FIRST, FIRST, LedgerNow.SAME),
+        (FIRST, SECOND, LedgerNow.CHANGED),  # another attempt of the offload
+        (BOOKIES, BOOKIES, LedgerNow.SAME),
+        (BOOKIES, OTHERS, LedgerNow.CHANGED),
+        (BOOKIES, FIRST, LedgerNow.CHANGED),
+    ],
+)
+def test_where_a_ledger_is_stored_now(planned: Stored, listed: Stored, expected: LedgerNow) -> None:
+    offload = listed if isinstance(listed, OffloadContext) else None
+    now = sealed(1, metadata=None if offload else listed, offloaded=bool(offload), offload=offload)
+    clients = cast(Clients, SimpleNamespace(admin=FakeAdmin(listing([now, opened(2)], "1:9"))))
+    one = replace(split_of(1), partition=PART, metadata=planned)
+    assert ledger_now(clients, one) == (expected, listed)
 
 
 def test_transactions_that_are_being_recovered_hold_up_nobody() -> None:
