@@ -90,6 +90,13 @@ def test_two_daemons_side_by_side(
         wait_until("the commits of both", partial(lambda url: seen_all(feed(url)), url), 180)
         row_once(url, topic, lambda row: row["lag"]["ledgers"] == 0)
     assert feed(urls[0]) == feed(urls[1])
+    counted = [
+        re.findall(r"\npulsar_lake_commits_total (\S+)", httpx.get(f"{url}metrics").text)
+        for url in urls
+    ]
+    assert sum(float(one) for [one] in counted) == sum(
+        rows > 0 for rows in feed(urls[0]).values()
+    ), "each its own"
     for url in urls:
         assert httpx.get(f"{url}api/errors", timeout=60).json() == {"errors": []}
     for run in runs:
