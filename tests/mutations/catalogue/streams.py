@@ -41,6 +41,22 @@ MUTATIONS = (
         (_STREAMS, _HISTORIES),
     ),
     Mutation(
+        "stream-beside-another-table",
+        "reader/stream/known_topic.py",
+        "table = self._held(listed, table)",
+        "pass",
+        "a stream that does not see the table reads the rows that Pulsar still has, and no others",
+        ("tests/unit/stream/test_losses.py",),
+    ),
+    Mutation(
+        "expired-rows-passed-over",
+        "reader/stream/losses.py",
+        "if since.at < found[0] and since.expired != found:",
+        "if since.at > found[0] and since.expired != found:",
+        "a stream passes over rows that expired before it has read them",
+        ("tests/unit/stream/test_losses.py",),
+    ),
+    Mutation(
         "deleted-ledger-passed-over",
         "reader/stream/losses.py",
         "elif not self._is_there(listing, table, since.at.ledger):",
