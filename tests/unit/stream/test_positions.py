@@ -7,6 +7,7 @@ import pytest
 
 from reader.model import BEFORE_ALL, Partition, Position
 from reader.storage import open_storage
+from reader.stream.known_topic import KnownTopic
 from reader.stream.stream_options import StreamOptions
 from reader.stream.tails import Tails
 from reader.stream.topic_stream import TopicStream
@@ -88,3 +89,13 @@ def test_the_first_of_each_time(tmp_path: Path, offloaded: int) -> None:
         assert [at for _, at in times if at > start] == [at for of, at in times if of >= time]
         assert end is not None
         assert [at for _, at in times if at <= end] == [at for of, at in times if of <= time]
+
+
+def test_no_place_to_go_on_from_is_in_a_deleted_ledger(pulsar: SmallPulsar, tmp_path: Path) -> None:
+    """A broker may name the last entry of a ledger that Pulsar has deleted."""
+    config = pulsar.config(tmp_path)
+    admin, storage = pulsar.admin_client(config.pulsar), open_storage(config.storage)
+    with SimulatedClients(config, admin, storage, pulsar.state, Effects(), {}) as clients:
+        known = KnownTopic(clients, TOPIC)
+        assert known.end(PARTITION, Position(6, 0)) == Position(6, 0)
+        assert known.end(PARTITION, Position(4, 7)) == BEFORE_ALL
