@@ -44,7 +44,3 @@ def is_not_kind(kind: RowKind) -> pc.Expression:
     """Return the filter for rows of any other kind, or of none (another program's rows)."""
     column = pc.field(KIND_COLUMN)
     return (column != pa.scalar(kind.value)) | column.is_null()
-
-
-NOT_ENCRYPTED_SQL = f"NOT ({KIND_COLUMN} <=> '{RowKind.ENCRYPTED}')"
-"""``is_not_kind(RowKind.ENCRYPTED)`` as Spark's SQL."""

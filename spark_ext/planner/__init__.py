@@ -7,6 +7,7 @@
     dispatch        which part of the planner answers which question
     relations       what a name stands for: a topic's snapshot as a view, its halves as tables
     topic_names     which topic a namespace and a name stand for
+    format_options  options of format("pulsar"): the topic that is read, by which settings
     cold_tables     a version of a topic's table: its files and what the log knows of its rows
     predicates      Spark's pushed filters, for pruning
     scans           the tasks of a scan, as Spark's Python workers run them

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from reader.clients import Clients
 from reader.errors import NotFoundError
 from reader.model import Topic
-from reader.plan import files_to_read
+from reader.model.row_kinds import KIND_COLUMN, RowKind
+from reader.plan import AnyOf, NullTest, Unequal, files_to_read
 from reader.storage import Storage
 from reader.table import TopicTable, require_readable
 from spark_ext.ddl import columns_ddl
@@ -32,6 +33,10 @@ from spark_ext.planner.protocol import (
 )
 from spark_ext.planner.topic_names import COLD
 
+NOT_ENCRYPTED = AnyOf((NullTest(KIND_COLUMN, True), Unequal(KIND_COLUMN, RowKind.ENCRYPTED.value)))
+"""The filter for a table's rows where hot tasks decrypt its ciphertext."""
+NOT_ENCRYPTED_SQL = f"NOT ({KIND_COLUMN} <=> '{RowKind.ENCRYPTED}')"
+"""The same filter in the text of a view."""
 _EXTREMES = ("min", "max")
 _KEPT_TABLES = 64
 _KEPT_FILES = 1 << 19

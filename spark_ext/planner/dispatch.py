@@ -40,6 +40,8 @@ class Planner:
                 return ask.Names(tuple(self._relations.topics(config, question.namespace)))
             case ask.LoadRelation():
                 return self._relations.load(config, question)
+            case ask.LoadFormat():
+                return self._relations.load_format(config, question)
             case ask.LoadVersion():
                 return self._relations.load_version(config, question)
             case ask.PlanReads():

@@ -10,12 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, dataclass_transform
 
+T = TypeVar("T")
 A_co = TypeVar("A_co", covariant=True)
 
 Scalar = bool | int | float | str | None
 """A literal of Spark's, as JSON has it."""
+
+
+@dataclass_transform(frozen_default=True)
+def message(kind: type[T]) -> type[T]:
+    """Make a class of a message's fields a frozen value."""
+    return dataclass(frozen=True, slots=True)(kind)
 
 
 class Question(Generic[A_co]):
@@ -25,38 +32,38 @@ class Question(Generic[A_co]):
 # -- the catalog -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Done:
     """The answer to what only has to succeed."""
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Names:
     """Names of namespaces or topics."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class ListNamespaces(Question[Names]):
     """Which namespaces may the client see?"""
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class FindNamespace(Question[Done]):
     """Does a namespace exist, and may the client see it?"""
 
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class ListTopics(Question[Names]):
     """Which topics does a namespace have?"""
 
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class SnapshotTable:
     """The hot or the cold rows of a snapshot, as a table of the catalog."""
 
@@ -68,17 +75,18 @@ class SnapshotTable:
     bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class TopicView:
     """A snapshot of a topic, as a view of the catalog."""
 
+    namespace: str  # of the tables
     text: str
     schema: str
     properties: Mapping[str, str]
     tables: tuple[SnapshotTable, ...]  # that the text names
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Relation:
     """What a name of the catalog stands for: one of the two."""
 
@@ -86,7 +94,7 @@ class Relation:
     table: SnapshotTable | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class LoadRelation(Question[Relation]):
     """What does a name stand for?"""
 
@@ -95,7 +103,15 @@ class LoadRelation(Question[Relation]):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
+class LoadFormat(Question[TopicView]):
+    """What does ``format("pulsar")`` read with these options?"""
+
+    catalog: str  # for the text of the view
+    options: Mapping[str, str]
+
+
+@message
 class LoadVersion(Question[SnapshotTable]):
     """Which cold table is a version of a topic's table?"""
 
@@ -108,7 +124,7 @@ class LoadVersion(Question[SnapshotTable]):
 # -- filters ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Expression:
     """A node of a filter: a call, a column or a literal."""
 
@@ -122,7 +138,7 @@ class Expression:
 # -- streams ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Stream:
     """A stream of topics, as each question about it names it."""
 
@@ -130,21 +146,21 @@ class Stream:
     place: str  # in the checkpoint of its query; "": there is no query yet
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class StreamColumns:
     """The columns of a stream."""
 
     schema: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class DescribeStream(Question[StreamColumns]):
     """Which columns does a stream have?"""
 
     stream: Stream
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class StreamBounds:
     """Offsets: where the first batch begins, and where the last one ends (None: never)."""
 
@@ -152,28 +168,28 @@ class StreamBounds:
     ending: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class BoundStream(Question[StreamBounds]):
     """Where does a stream begin and end? Asked once: the checkpoint keeps the answer."""
 
     stream: Stream
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class StreamEnd:
     """The offset behind all that there is now."""
 
     latest: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class FindStreamEnd(Question[StreamEnd]):
     """Where does Trigger.AvailableNow end?"""
 
     stream: Stream
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class NextOffsets:
     """Offsets: how far the next batch goes, and how far it could go."""
 
@@ -181,7 +197,7 @@ class NextOffsets:
     latest: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class NextOffset(Question[NextOffsets]):
     """How far does the batch go that follows an offset?"""
 
@@ -192,7 +208,7 @@ class NextOffset(Question[NextOffsets]):
     waited: float  # seconds since the last batch was begun
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class MicroBatch:
     """A micro-batch that was planned; ``PlanReads`` narrows that very plan."""
 
@@ -203,7 +219,7 @@ class MicroBatch:
     snapshots: str  # for a planner that was started since
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class BatchFiles:
     """Files of a micro-batch."""
 
@@ -212,7 +228,7 @@ class BatchFiles:
     where: Expression  # which of their rows
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class BatchTier:
     """What tasks read of a micro-batch from one tier."""
 
@@ -220,7 +236,7 @@ class BatchTier:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class BatchPlan:
     """What a micro-batch consists of: one part or tier at least."""
 
@@ -230,7 +246,7 @@ class BatchPlan:
     hot: tuple[BatchTier, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class PlanBatch(Question[BatchPlan]):
     """What lies between two offsets of a stream?"""
 
@@ -241,14 +257,14 @@ class PlanBatch(Question[BatchPlan]):
     columns: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class StreamMetrics:
     """Texts by name, as Spark shows the metrics of a source."""
 
     metrics: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class MeasureStream(Question[StreamMetrics]):
     """How far is a stream behind?"""
 
@@ -260,7 +276,7 @@ class MeasureStream(Question[StreamMetrics]):
 # -- the plan of a query ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Aggregate:
     """An aggregate over all rows of a table."""
 
@@ -268,7 +284,7 @@ class Aggregate:
     column: str | None  # None: a literal that is not NULL
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class ColdRead:
     """Files that a query reads: of a cold table, or of a part of a micro-batch."""
 
@@ -279,7 +295,7 @@ class ColdRead:
     aggregates: tuple[Aggregate, ...]  # nothing else is asked of the rows; (): all is
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class HotRead:
     """Rows that a query reads by tasks: of a hot table, or of a tier of a micro-batch."""
 
@@ -290,7 +306,7 @@ class HotRead:
     filters: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class TableFiles:
     """Files of one table."""
 
@@ -300,7 +316,7 @@ class TableFiles:
     times: tuple[int, ...]  # ms since the epoch
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class ColdPlan:
     """What a ``ColdRead`` reads."""
 
@@ -309,7 +325,7 @@ class ColdPlan:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class PythonFunction:
     """What Spark's Python workers run."""
 
@@ -318,7 +334,7 @@ class PythonFunction:
     version: str  # of Python
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class TaskPlan:
     """Tasks for Spark's Python workers. Pickles hold the settings: no plan shows them."""
 
@@ -327,7 +343,7 @@ class TaskPlan:
     rows: int  # so many more rows without a column need no reading
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class ReadPlans:
     """The plans of a query's reads, in the order in which they were asked for."""
 
@@ -335,7 +351,7 @@ class ReadPlans:
     hot: tuple[TaskPlan, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class PlanReads(Question[ReadPlans]):
     """What do the scans of a query read?"""
 
@@ -347,7 +363,7 @@ class PlanReads(Question[ReadPlans]):
 # -- writes ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Sink:
     """A topic that rows are written to."""
 
@@ -355,11 +371,11 @@ class Sink:
     schema: str  # columns that rows may have
     payload: int  # so many of them, from the first, are the payload's
     defaults: Mapping[str, str]  # SQL expressions, by column
-    omitted: tuple[str, ...]  # columns of the payload that are left out where they are NULL
-    ignored: tuple[str, ...]  # columns that messages are never given
+    omitted: tuple[str, ...]  # columns that are left out if they are NULL in each row
+    ignored: tuple[str, ...]  # columns that are left out
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class DescribeSink(Question[Sink]):
     """Which columns may rows have that are written to a topic?"""
 
@@ -367,15 +383,8 @@ class DescribeSink(Question[Sink]):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedTopic:
-    """A topic that was made."""
-
-    ignored: tuple[str, ...]  # as ``Sink`` has it
-
-
-@dataclass(frozen=True, slots=True)
-class CreateTopic(Question[CreatedTopic]):
+@message
+class CreateTopic(Question[Done]):
     """Make a topic."""
 
     namespace: str
@@ -384,7 +393,7 @@ class CreateTopic(Question[CreatedTopic]):
     properties: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class DropTopic(Question[Done]):
     """Delete a topic."""
 
@@ -392,7 +401,7 @@ class DropTopic(Question[Done]):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class WriteState:
     """What is known of a write without a name of its own."""
 
@@ -401,7 +410,7 @@ class WriteState:
     producer: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Write:
     """A write that was opened, as later questions name it."""
 
@@ -414,7 +423,7 @@ class Write:
     state: WriteState | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class OpenedWrite:
     """A write, and what its tasks run."""
 
@@ -422,7 +431,7 @@ class OpenedWrite:
     function: PythonFunction
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class OpenWrite(Question[OpenedWrite]):
     """Begin to write rows."""
 
@@ -433,7 +442,7 @@ class OpenWrite(Question[OpenedWrite]):
     streaming: bool
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Sending:
     """The tasks that send what a write has staged."""
 
@@ -441,7 +450,7 @@ class Sending:
     columns: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class CommitWrite(Question[Sending]):
     """Decide what is sent: all rows are staged."""
 
@@ -450,7 +459,7 @@ class CommitWrite(Question[Sending]):
     messages: tuple[bytes, ...]  # of the tasks, pickled
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class ConfirmWrite(Question[Done]):
     """Note that all was sent."""
 
@@ -458,7 +467,7 @@ class ConfirmWrite(Question[Done]):
     epoch: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class AbortWrite(Question[Done]):
     """Drop what is staged: the write has failed."""
 

@@ -25,8 +25,7 @@ from spark_ext.planner.cold_tables import TableVersion
 from spark_ext.planner.encoding import decode
 from spark_ext.planner.predicates import predicates_of
 from spark_ext.planner.protocol import Expression, HotRead
-from spark_ext.planner.relations import topic_of
-from spark_ext.planner.topic_names import COLD, HOT
+from spark_ext.planner.topic_names import COLD, HOT, TOPIC_PROPERTY
 from spark_ext.session.builder import catalog_settings
 
 _SHIM = "io.pulsarlake.spark.catalog.PulsarCatalog"
@@ -198,9 +197,13 @@ def _views(spark: Any, root: Any) -> Iterator[_View]:
     for node in _walk(root):
         if _name(node) != "View":
             continue
-        name = node.desc().identifier()
-        catalog, namespace = _some(name.catalog()), _some(name.database())
-        if catalog is None or spark.conf.get(f"spark.sql.catalog.{catalog}", None) != _SHIM:
+        catalog = _some(node.desc().identifier().catalog())
+        topic = _some(node.desc().properties().get(TOPIC_PROPERTY))
+        if (
+            catalog is None
+            or topic is None
+            or spark.conf.get(f"spark.sql.catalog.{catalog}", None) != _SHIM
+        ):
             continue
         table, token = None, None
         for leaf in _walk(node.child()):
@@ -209,8 +212,7 @@ def _views(spark: Any, root: Any) -> Iterator[_View]:
                 table = str(files.table()) if files is not None else None
             elif _name(leaf) == "DataSourceV2Relation" and token is None:
                 token = _token(str(leaf.name()))
-        topic = topic_of(namespace or "", name.table())
-        yield _View(catalog, topic, table, token)
+        yield _View(catalog, Topic.parse(topic), table, token)
 
 
 def _token(name: str) -> str | None:

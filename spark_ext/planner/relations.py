@@ -19,16 +19,17 @@ from reader.clients import Clients
 from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Segment, Topic
 from reader.model.column_names import free_name
-from reader.model.row_kinds import NOT_ENCRYPTED_SQL
 from reader.plan import Snapshot, from_token, take_snapshot, to_token, token_size
 from reader.pulsar import AdminClient
 from reader.table import TopicTable, require_readable
 from spark_ext.ddl import columns_ddl, grown, null, quoted
-from spark_ext.planner.cold_tables import ColdTables, TableVersion, described
+from spark_ext.planner.cold_tables import NOT_ENCRYPTED_SQL, ColdTables, TableVersion, described
+from spark_ext.planner.format_options import read_options
 from spark_ext.planner.protocol import (
     ColdPlan,
     ColdRead,
     HotRead,
+    LoadFormat,
     LoadRelation,
     LoadVersion,
     Relation,
@@ -42,6 +43,7 @@ from spark_ext.planner.topic_names import (
     DEFAULT_NAMESPACE,
     HOT,
     TIERS_SUFFIX,
+    TOPIC_PROPERTY,
     plain_topic,
 )
 
@@ -120,8 +122,32 @@ class Relations:
             return Relation(None, _hot_table(local, token, snapshot))
         local, _, tiers = name.partition(TIERS_SUFFIX)
         topic = plain_topic(namespace, local.removesuffix(COMPACTED))
-        compacted = local.endswith(COMPACTED)
-        snapshot = take_snapshot(clients, topic, tiers=tiers or None, compacted=compacted)
+        view = self._view(
+            config_path,
+            question.catalog,
+            topic,
+            tiers=tiers or None,
+            compacted=local.endswith(COMPACTED),
+        )
+        return Relation(view, None)
+
+    def load_format(self, config_path: str | None, question: LoadFormat) -> TopicView:
+        """Return the view that ``format("pulsar")`` reads. Raises ConfigurationError."""
+        topic, tiers = read_options(question.options, config_path)
+        return self._view(config_path, question.catalog, topic, tiers=tiers)
+
+    def _view(
+        self,
+        config_path: str | None,
+        catalog: str,
+        topic: Topic,
+        *,
+        tiers: str | None,
+        compacted: bool = False,
+    ) -> TopicView:
+        """Take a snapshot of a topic, and return it as a view."""
+        clients = self._clients(config_path)
+        snapshot = take_snapshot(clients, topic, tiers=tiers, compacted=compacted)
         snapshot.log_note()
         token = to_token(snapshot)
         self._keep(config_path, token, snapshot)
@@ -130,13 +156,14 @@ class Relations:
         if snapshot.table is not None:
             version = self.cold.keep(clients, snapshot.table)
             tables.append(described(topic.name, snapshot.table))
-        text = view_text(snapshot, question.catalog, token, version)
+        text = view_text(snapshot, catalog, token, version)
         if compacted:
             keeps = clients.settings.query.compaction_retain_null_key
             keeps = clients.admin.compaction_retains_null_keys() if keeps is None else keeps
             text = compacted_text(text, snapshot.columns, keeps)
         schema = columns_ddl(snapshot.columns)
-        return Relation(TopicView(text, schema, _properties(snapshot), tuple(tables)), None)
+        namespace = f"{topic.tenant}/{topic.namespace}"
+        return TopicView(namespace, text, schema, _properties(snapshot), tuple(tables))
 
     def load_version(self, config_path: str | None, question: LoadVersion) -> SnapshotTable:
         """Return the cold table of a version of a topic's table, whatever Pulsar still has.
@@ -217,12 +244,6 @@ def _visible(admin: AdminClient, namespace: str) -> bool:
 def _cold_name(namespace: str, name: str) -> tuple[Topic, TableVersion]:
     local, _, version = name.rpartition(COLD)
     return plain_topic(namespace, local), TableVersion.parse(version)
-
-
-def topic_of(namespace: str, name: str) -> Topic:
-    """The topic of a relation's name, suffixes and all. Raises NotFoundError for none."""
-    local = name.rpartition(HOT)[0] or name.rpartition(COLD)[0] or name
-    return plain_topic(namespace, local.partition(TIERS_SUFFIX)[0].removesuffix(COMPACTED))
 
 
 def view_text(snapshot: Snapshot, catalog: str, token: str, version: TableVersion | None) -> str:
@@ -309,7 +330,7 @@ def _known_bytes(segments: Sequence[Segment]) -> int | None:
 def _properties(snapshot: Snapshot) -> dict[str, str]:
     version = "none yet" if snapshot.version is None else str(snapshot.version)
     return {
-        "pulsar.topic": snapshot.topic.full_name,
+        TOPIC_PROPERTY: snapshot.topic.full_name,
         "pulsar.table.version": version,
         "pulsar.hot.segments": str(len(snapshot.hot)),
     }

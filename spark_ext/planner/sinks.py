@@ -23,10 +23,10 @@ from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Partition, Topic
 from reader.model.columns import METADATA
 from spark_ext.ddl import columns_ddl, literal
+from spark_ext.planner.format_options import require_settings
 from spark_ext.planner.protocol import (
     AbortWrite,
     CommitWrite,
-    CreatedTopic,
     CreateTopic,
     Done,
     OpenedWrite,
@@ -80,7 +80,8 @@ class Sinks:
         if name == asked and _suffix(name):  # nobody writes to it: whether it is there is asked
             raise NotFoundError(f"{name} is not a topic")
         topic = _written_topic(namespace, name)
-        from reader.sink import resolve_target  # kernels: not where topics are only read
+        from reader.encode import WRITABLE  # kernels: not where topics are only read
+        from reader.sink import resolve_target
 
         target = resolve_target(self._clients_of(config), topic)
         columns = target.columns
@@ -92,11 +93,11 @@ class Sinks:
                 name: literal(value, columns.field(name).type)
                 for name, value in target.defaults().items()
             },
-            omitted=tuple(target.omitted()),
-            ignored=_ignored(),
+            omitted=(*target.omitted(), *WRITABLE),
+            ignored=tuple(name for name in METADATA.names if name not in WRITABLE),
         )
 
-    def create(self, config: str | None, question: CreateTopic) -> CreatedTopic:
+    def create(self, config: str | None, question: CreateTopic) -> Done:
         """Make a topic. Raises ConfigurationError where it cannot have these columns."""
         from reader.sink import create_topic
 
@@ -104,7 +105,7 @@ class Sinks:
         columns = _arrow(question.columns)
         create_topic(self._clients_of(config), topic, columns, question.properties)
         self._forget(topic)
-        return CreatedTopic(_ignored())
+        return Done()
 
     def drop(self, config: str | None, namespace: str, name: str) -> Done:
         """Delete a topic, where the settings allow it."""
@@ -126,7 +127,7 @@ class Sinks:
 
     def open(self, config: str | None, question: OpenWrite) -> OpenedWrite:
         """Open a write. Raises ConfigurationError for rows that cannot be written there."""
-        _require_config(question.options, config)
+        require_settings(question.options, config)
         options = tuple(sorted(question.options.items()))
         key = (config, options, question.topic, question.columns, question.query)
         if not question.streaming:
@@ -372,21 +373,6 @@ def _written_topic(namespace: str, name: str) -> Topic:
 
 def _suffix(name: str) -> str:
     return next((suffix for suffix in _READ if suffix in name), "")
-
-
-def _ignored() -> tuple[str, ...]:
-    from reader.encode import WRITABLE
-
-    return tuple(name for name in METADATA.names if name not in WRITABLE)
-
-
-def _require_config(options: Mapping[str, str], config: str | None) -> None:
-    """Raise ConfigurationError where an option chooses other settings than the catalog's."""
-    if any(value != config for name, value in options.items() if name.lower() == "config"):
-        raise ConfigurationError(
-            "the settings of Pulsar cannot be chosen by an option",
-            hint="leave it out: they are the catalog's",
-        )
 
 
 def _options(options: Mapping[str, str], topic: str | None) -> SinkOptions:

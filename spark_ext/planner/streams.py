@@ -13,11 +13,10 @@ from threading import Lock
 
 from reader.clients import Clients
 from reader.model import Tier
-from reader.model.row_kinds import KIND_COLUMN, RowKind
-from reader.plan import AllOf, AnyOf, Filter, NullTest, Predicate, Unequal
+from reader.plan import AllOf, AnyOf, Filter, Predicate, Unequal
 from reader.stream import StreamOffset, StreamOptions, Tails, TopicBatch, TopicStream
 from spark_ext.ddl import columns_ddl
-from spark_ext.planner.cold_tables import ColdTables
+from spark_ext.planner.cold_tables import NOT_ENCRYPTED, ColdTables
 from spark_ext.planner.column_changes import require_columns
 from spark_ext.planner.predicates import expression_of
 from spark_ext.planner.protocol import (
@@ -109,7 +108,7 @@ class Streams:
             if decrypts:
                 hot.setdefault(Tier.PARQUET, 0)
         # Hot tasks decrypt what the files have as ciphertext.
-        known += [_NOT_ENCRYPTED] if encrypted else []
+        known += [NOT_ENCRYPTED] if encrypted else []
         filters: dict[str, Filter] = {
             "whole": AllOf(tuple(known)),
             "cut": AllOf((AnyOf(tuple(wheres)), *known)),
@@ -219,9 +218,6 @@ def _of_topic(batch: TopicBatch, where: Filter) -> Filter:
 
 def _of_another_topic(batch: TopicBatch) -> Filter:
     return Unequal("__topic", batch.snapshot.topic.full_name)
-
-
-_NOT_ENCRYPTED = AnyOf((NullTest(KIND_COLUMN, True), Unequal(KIND_COLUMN, RowKind.ENCRYPTED.value)))
 
 
 def _warn(text: str) -> None:

@@ -8,6 +8,8 @@ COMPACTED = "$compacted"
 HOT = "$hot@"
 COLD = "$cold@"
 TIERS_SUFFIX = "$tiers="
+TOPIC_PROPERTY = "pulsar.topic"
+"""The property of a view with its topic's full name."""
 
 
 def plain_topic(namespace: str, name: str) -> Topic:

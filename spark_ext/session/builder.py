@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.storage import open_storage
-from spark_ext.session.handoff import (
-    SETTINGS_VARIABLE,
-    application_settings_file,
-    load_settings,
-    settings_file,
-)
+from spark_ext.session.handoff import load_settings, settings_file
 from spark_ext.session.jars import CONNECTORS, class_path, groups_for, session_jars, warehouse
 from spark_ext.session.settings import LakeConfig
 
@@ -253,9 +248,8 @@ def _start(config: LakeConfig, app_name: str, quiet: bool) -> SparkSession:
     settings = SparkConf().setAll(list(conf.items()))
     # Secrets are set once the JVM runs, not on its command line.
     shown = SparkConf().setAll([one for one in conf.items() if not _SECRET.search(one[0])])
-    environment = safe_path(sys.path) | {SETTINGS_VARIABLE: application_settings_file(config)}
     try:
-        launch_jvm(shown, environment, quiet=quiet)
+        launch_jvm(shown, safe_path(sys.path), quiet=quiet)
         session = SparkSession.Builder().config(conf=settings).getOrCreate()
     except PulsarLakeError:
         raise

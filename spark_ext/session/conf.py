@@ -5,17 +5,15 @@
     spark-submit --properties-file lake.conf --class …HiveThriftServer2
 
 Prints a properties file. It contains the storage's keys if ``[storage.options]`` has them: keep it
-private. Spark starts Python through ``PYSPARK_PYTHON``, and ``format("pulsar")`` reads by the
-settings file in ``PULSAR_LAKE_CONFIG``: no setting replaces these variables.
+private. Spark starts Python through ``PYSPARK_PYTHON``, which no setting replaces.
 """
 
 import argparse
 import sys
-from pathlib import Path
 
 from reader.errors import PulsarLakeError
 from spark_ext.session.builder import session_conf
-from spark_ext.session.handoff import SETTINGS_VARIABLE, load_settings
+from spark_ext.session.handoff import load_settings
 
 
 def properties(path: str | None, *, quiet: bool = True) -> str:
@@ -25,7 +23,6 @@ def properties(path: str | None, *, quiet: bool = True) -> str:
     lines = [
         "# pulsar-lake. Before the shell or server:",
         f"#   export PYSPARK_PYTHON={sys.executable}",
-        *([f"#   export {SETTINGS_VARIABLE}={Path(path).absolute()}"] if path else []),
         *(f"{key} {_escaped(value)}" for key, value in sorted(conf.items())),
     ]
     return "\n".join(lines) + "\n"

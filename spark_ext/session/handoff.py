@@ -4,10 +4,6 @@ They get a path, never values: settings hold secrets, and Spark shows its option
 plans. For a configuration file that is its path. A configuration made in code is kept in memory
 that has no name in any folder (memfd_create(2)) and is read through ``/proc`` by processes of the
 same user: however this process ends, nothing of it stays behind.
-
-``format("pulsar")`` reads by the settings of the whole application, whose path is in the JVM's
-environment (``SETTINGS_VARIABLE``): what a session could name, anybody who can run SQL could. A JVM
-that this process did not start has what it was started with.
 """
 
 import atexit
@@ -24,19 +20,14 @@ from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel, SecretStr
-from pydantic_settings import EnvSettingsSource
 
 from reader.errors import ConfigurationError
 from spark_ext.session.settings import LakeConfig
-
-SETTINGS_VARIABLE = "PULSAR_LAKE_CONFIG"
-"""In the environment of Spark's JVM: the settings file of ``format("pulsar")``."""
 
 _HANDED = re.compile(r"/proc/\d+/fd/\d+|.*/pulsar-lake-[^/]+/settings\.json")
 
 _lock = Lock()
 _handed: list[tuple[LakeConfig, str]] = []
-_of_application: list[str] = []  # one, once Spark was started
 
 
 def load_settings(path: str | None) -> LakeConfig:
@@ -54,11 +45,6 @@ def load_settings(path: str | None) -> LakeConfig:
     return LakeConfig.load(given)
 
 
-def environment_names_admin() -> bool:
-    """Whether the environment alone says where Pulsar's admin is."""
-    return "admin_url" in EnvSettingsSource(LakeConfig)().get("pulsar", {})
-
-
 def settings_file(source: LakeConfig | Mapping[str, Any] | str | Path | None) -> str | None:
     """A path that ``load_settings`` reads; None if the environment has all settings.
 
@@ -72,35 +58,19 @@ def settings_file(source: LakeConfig | Mapping[str, Any] | str | Path | None) ->
     with _lock:
         path = next((path for known, path in _handed if known == config), None)
         if path is None:
-            path = _written(config, sealed=True)
+            path = _written(config)
             _handed.append((config, path))
         return path
 
 
-def application_settings_file(config: LakeConfig) -> str:
-    """The path that this process gives to Spark's JVM, whose environment never changes again.
-
-    Always the same one: when Spark is started again in the same JVM, it has the new settings.
-    """
-    with _lock:
-        if _of_application:
-            _write(_of_application[0], config)
-        else:
-            _of_application.append(_written(config, sealed=False))
-        return _of_application[0]
-
-
-def _written(config: LakeConfig, *, sealed: bool) -> str:
+def _written(config: LakeConfig) -> str:
     if not hasattr(os, "memfd_create"):
         return _private_file(config)
     descriptor = os.memfd_create("pulsar-lake-settings", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     path = f"/proc/{os.getpid()}/fd/{descriptor}"
     _write(path, config)
-    if sealed:
-        all_of_them = (
-            fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-        )
-        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, all_of_them)
+    all_of_them = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, all_of_them)
     return path
 
 
@@ -128,7 +98,6 @@ def _after_fork() -> None:
     global _lock
     _lock = Lock()
     _handed.clear()
-    _of_application.clear()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -7,10 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from pyspark.sql.types import LongType, StructType
 
 from offloader.config import Config
 from reader import open_topic
@@ -25,9 +23,7 @@ from reader.sources.rows import RowFormat
 from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake
-from spark_ext.datasource.batch import PulsarDataSource
 from spark_ext.datasource.tasks import TaskFormat, plan_tasks, read_task
-from spark_ext.session.handoff import SETTINGS_VARIABLE, settings_file
 from testbed.admin import wait_until
 from testbed.oracle import Json
 from tests.contract import key_provider
@@ -214,7 +210,6 @@ def test_sql(
     topic_name: str,
     contract_lake: PulsarLake,
     contract: Contract,
-    monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
     """The same session with and without the key."""
@@ -244,11 +239,8 @@ def test_sql(
         name = Topic.parse(topic_name).local_name
         stream = reader(keyed_lake, topic=name, maxMessagesPerTrigger=8).format("pulsar").load()
         assert ids(run(stream, tmp_path / "checkpoint")) == list(range(20))
-    monkeypatch.setenv(SETTINGS_VARIABLE, settings_file(made.config) or "")
-    source = PulsarDataSource({"topic": topic_name})
-    scan = source.reader(StructType().add("id", LongType()))
-    batches = [batch for one in scan.partitions() for batch in scan.read(one)]
-    assert sorted(pa.Table.from_batches(batches)["id"].to_pylist()) == list(range(20))
+        source = keyed_lake.spark.read.format("pulsar").option("topic", topic_name).load()
+        assert sorted(row.id for row in source.select("id").collect()) == list(range(20))
     assert contract_lake.table(topic_name).where("__error = 'encrypted'").count() == 6
 
 

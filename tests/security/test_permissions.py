@@ -16,10 +16,9 @@ from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
 from reader.pulsar.http import AdminHttp
 from spark_ext import PulsarLake
-from spark_ext.datasource.batch import PulsarDataSource
 from spark_ext.planner.protocol import LoadRelation, Relation
 from spark_ext.planner.relations import Relations
-from spark_ext.session.handoff import SETTINGS_VARIABLE, load_settings, settings_file
+from spark_ext.session.handoff import load_settings, settings_file
 from testbed.admin import Admin, wait_until
 from tests.security.conftest import READER, Orders
 
@@ -52,14 +51,9 @@ def test_without_it_no_tier_is_planned(
 
 @pytest.mark.parametrize("role", WITHOUT_CONSUME)
 def test_nor_by_any_other_way(
-    settings: Callable[..., Config],
-    orders: Orders,
-    lake: PulsarLake,
-    role: str,
-    monkeypatch: pytest.MonkeyPatch,
+    settings: Callable[..., Config], orders: Orders, lake: PulsarLake, role: str
 ) -> None:
     config = settings(role)
-    monkeypatch.setenv(SETTINGS_VARIABLE, settings_file(config) or "")
     with AdminClient(settings(READER).pulsar) as allowed:
         token = to_token(
             take_snapshot(Clients(settings(READER), admin=allowed), Topic.parse(orders.topic))
@@ -73,7 +67,7 @@ def test_nor_by_any_other_way(
             ),
             lambda: spark.sql(f"SELECT * FROM pulsar.`acme/open`.`orders$hot@{token}`"),
             lambda: spark.sql("SELECT * FROM pulsar.`acme/open`.`orders$compacted`"),
-            lambda: PulsarDataSource({"topic": orders.topic}),
+            lambda: spark.read.format("pulsar").option("topic", orders.topic).load(),
             lambda: other.segments(orders.topic),
             lambda: other.explain(orders.topic),
         )

@@ -163,8 +163,7 @@ def test_a_session_cannot_choose_another(outcome: Outcome, attempt: str) -> None
     said = outcome.said[attempt]
     assert said.startswith("refused: "), said
     assert "Spark starts" in said
-    if attempt not in ("option", "using"):  # which Spark shows with Python's traceback
-        assert len(said.splitlines()) == 1
+    assert len(said.splitlines()) == 1
 
 
 def test_nor_can_sql_add_one_to_those_that_are_allowed(outcome: Outcome) -> None:

@@ -62,6 +62,13 @@ def test_a_data_frame_is_analysed_once(lake: PulsarLake, orders: Orders) -> None
         cached.unpersist()
 
 
+def test_a_read_by_format(lake: PulsarLake, orders: Orders) -> None:
+    with questions(lake, 1):
+        found = lake.spark.read.format("pulsar").option("topic", orders.topic).load()
+    with questions(lake, 1):
+        assert found.where("id < 10").count() == 10
+
+
 def test_two_topics_have_a_question_each_when_they_are_analysed(
     lake: PulsarLake, orders: Orders, values: Values
 ) -> None:

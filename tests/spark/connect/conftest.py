@@ -23,7 +23,7 @@ def server(cluster: Cluster, s3: S3, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("connect")
     spark = {"master": "local[2]"}
     settings = Settings(folder, cluster, s3.uri, s3.storage_options, spark=spark)
-    environment = shell_environment() | {"PULSAR_LAKE_CONFIG": str(settings.path)}
+    environment = shell_environment()
     program = [sys.executable, "-m", "spark_ext.session.conf", "--config", str(settings.path)]
     printed = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
     (folder / "lake.conf").write_text(printed.stdout)

@@ -15,6 +15,7 @@ from tests.unit.repository.tree import ROOT, contents_of, python_files
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RUNTIME = ("reader", "spark_ext", "offloader")
 DEVELOPMENT = ("testbed", "tests", "benchmarks", "demo")
+MODULES = PROJECT["tool"]["setuptools"]["py-modules"]
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -35,7 +36,7 @@ EXTRAS = {
 
 def imported(folder: str) -> Iterator[tuple[str, str]]:
     """(top-level module, who imports it) of all that is neither ours nor Python's."""
-    known = {*sys.stdlib_module_names, *RUNTIME, *DEVELOPMENT}
+    known = {*sys.stdlib_module_names, *RUNTIME, *DEVELOPMENT, *MODULES}
     for file in python_files(folder):
         contents = contents_of(file)
         for module in (*contents.imports, *(module for module, _ in contents.imports_from)):

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyspark_pulsar_lake import DefaultSource
 from reader import errors
-from reader.errors import NotFoundError, PulsarLakeError, UnavailableError
+from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from spark_ext.session.errors import PARAMETER, carried, error_of, from_json, to_json
 
 KINDS = [
@@ -160,3 +161,12 @@ def test_a_class_of_another_version_is_the_root() -> None:
         found = from_json(json.dumps(value | {"kind": name}))
         assert type(found) is PulsarLakeError
         assert found.hint == "y"
+
+
+def test_the_format_in_a_session_without_the_shim() -> None:
+    """Where no settings were chosen, none are taken by default."""
+    assert DefaultSource.name() == "pulsar"
+    with pytest.raises(ConfigurationError, match="does not have the rules") as caught:
+        DefaultSource({"topic": "a/b/c", "config": "lake.toml"})
+    assert "before Spark starts" in str(caught.value.hint)
+    assert error_of(RuntimeError("\n".join(caught.value.__notes__))) is not None

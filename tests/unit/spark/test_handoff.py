@@ -10,14 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reader.errors import ConfigurationError, UnavailableError
-from spark_ext.datasource.batch import PulsarDataSource
-from spark_ext.session.handoff import (
-    SETTINGS_VARIABLE,
-    application_settings_file,
-    load_settings,
-    settings_file,
-)
+from reader.errors import ConfigurationError
+from spark_ext.session.handoff import load_settings, settings_file
 from spark_ext.session.jvm import safe_path
 from spark_ext.session.settings import LakeConfig
 
@@ -64,18 +58,15 @@ def test_it_is_in_no_folder_and_nobody_changes_it() -> None:
 def test_a_process_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     program = (
         "import os, signal\n"
-        "from spark_ext.session.handoff import application_settings_file, settings_file\n"
-        "from spark_ext.session.settings import LakeConfig\n"
-        f"print(settings_file({MAPPING!r}))\n"
-        f"print(application_settings_file(LakeConfig.load({MAPPING!r})), flush=True)\n"
+        "from spark_ext.session.handoff import settings_file\n"
+        f"print(settings_file({MAPPING!r}), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     env = os.environ | {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL
-    paths = [Path(line) for line in done.stdout.split()]
-    assert len(paths) == 2
-    assert not any(path.exists() for path in paths)
+    (path,) = (Path(line) for line in done.stdout.split())
+    assert not path.exists()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -86,42 +77,6 @@ def test_where_there_is_no_such_memory_the_file_is_private(monkeypatch: pytest.M
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert load_settings(str(path)) == LakeConfig.load(given)
-
-
-def test_the_application_has_one_file_whatever_it_says() -> None:
-    ours, other = LakeConfig.load(MAPPING), LakeConfig.load({"storage": {"uri": "/x"}})
-    path = application_settings_file(ours)
-    assert load_settings(path) == ours
-    assert application_settings_file(other) == path
-    assert load_settings(path) == other
-
-
-def test_no_option_of_the_data_source_names_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "lake.toml").write_text('[pulsar]\nadmin_url = "http://127.0.0.1:9"\n')
-    monkeypatch.setenv(SETTINGS_VARIABLE, str(tmp_path / "lake.toml"))
-    for options in ({}, {"config": str(tmp_path / "lake.toml")}):
-        with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:9"):
-            PulsarDataSource({"topic": "a/b/c", **options})
-    with pytest.raises(ConfigurationError, match="cannot be chosen by an option"):
-        PulsarDataSource({"topic": "a/b/c", "config": str(tmp_path / "evil.toml")})
-    monkeypatch.delenv(SETTINGS_VARIABLE)
-    with pytest.raises(ConfigurationError, match="cannot be chosen by an option"):
-        PulsarDataSource({"topic": "a/b/c", "config": str(tmp_path / "lake.toml")})
-
-
-def test_a_spark_without_settings_reads_no_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As under spark-submit, where a ``PulsarLake`` cannot hand over its own any more."""
-    for name in (SETTINGS_VARIABLE, "PULSAR_LAKE__PULSAR__ADMIN_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PULSAR_LAKE__PULSAR__TOKEN", "a")
-    with pytest.raises(ConfigurationError) as caught:
-        PulsarDataSource({"topic": "a/b/c"})
-    assert SETTINGS_VARIABLE in str(caught.value.hint)
-    monkeypatch.setenv("PULSAR_LAKE__PULSAR__ADMIN_URL", "http://127.0.0.1:9")
-    with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:9"):
-        PulsarDataSource({"topic": "a/b/c"})
 
 
 def test_workers_look_for_modules_where_we_do(monkeypatch: pytest.MonkeyPatch) -> None:

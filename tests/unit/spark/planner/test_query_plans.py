@@ -18,7 +18,7 @@ from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 from spark_ext.planner.encoding import encode
 from spark_ext.planner.protocol import HotRead
 from spark_ext.planner.query_plans import catalog_clients, command_queries, plans_of
-from spark_ext.planner.topic_names import HOT
+from spark_ext.planner.topic_names import HOT, TOPIC_PROPERTY
 from spark_ext.session.settings import LakeConfig
 from tests.unit.plan.values import LEDGER, TOPIC, segment, snapshot
 
@@ -124,13 +124,10 @@ TOKEN = to_token(snapshot(segment(7, 100_000), replace(segment(8), tier=Tier.BRO
 def read() -> tuple[Any, Any]:
     """A reference to the topic, analysed and executed."""
     name = f"{TOPIC.name}{HOT}{TOKEN}"
-    identifier = SimpleNamespace(
-        catalog=lambda: some("pulsar"),
-        database=lambda: some("public/default"),
-        table=lambda: TOPIC.name,
-    )
+    identifier = SimpleNamespace(catalog=lambda: some("pulsar"))
+    properties = SimpleNamespace(get={TOPIC_PROPERTY: some(TOPIC.full_name)}.get)
     relation = node("DataSourceV2Relation", name=f"pulsar.`public/default`.`{name}`")
-    desc = SimpleNamespace(identifier=lambda: identifier)
+    desc = SimpleNamespace(identifier=lambda: identifier, properties=lambda: properties)
     view = node("View", relation, child=relation, desc=desc)
     columns = StructType().add("__index", LongType()).json()
     read = HotRead("public/default", name, None, columns, ())

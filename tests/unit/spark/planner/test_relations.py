@@ -1,13 +1,14 @@
 """The text of a topic's view: the same columns from both halves, whatever they are called."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from reader.clients import Clients, process_clients
-from reader.errors import NotFoundError
+from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, Position, Segment, Tier, Topic
 from reader.model.columns import METADATA, METADATA_NAMES
 from reader.model.reasons import Reason, TierReason
@@ -18,7 +19,7 @@ from reader.pulsar import CompactedLedger
 from reader.pulsar.admin import AdminClient
 from spark_ext.planner import relations
 from spark_ext.planner.cold_tables import TableVersion
-from spark_ext.planner.protocol import LoadRelation, Relation
+from spark_ext.planner.protocol import LoadFormat, LoadRelation, Relation, TopicView
 from spark_ext.planner.relations import Relations, compacted_text, view_text
 from spark_ext.session.handoff import load_settings
 
@@ -188,6 +189,44 @@ def test_what_is_kept_has_so_many_segments_in_all(
 def test_forced_tiers_are_part_of_the_name(calls: Calls) -> None:
     load(Relations(_clients_of), "", "orders$tiers=broker")
     assert calls == ["take public/default/orders broker"]
+
+
+def by_format(config: str | None, /, **options: str) -> TopicView:
+    return Relations(_clients_of).load_format(config, LoadFormat("pulsar", options))
+
+
+def test_a_format_reads_the_topic_that_its_option_names(calls: Calls) -> None:
+    view = by_format(None, TOPIC="a/b/orders$compacted", tiers="broker")
+    assert calls == ["take a/b/orders$compacted broker"]
+    assert view.namespace == "a/b"
+    assert "`pulsar`.`a/b`.`orders$compacted$" in view.text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, 'format\\("pulsar"\\) needs a topic'),
+        ({"topic": ""}, 'format\\("pulsar"\\) needs a topic'),
+        ({"topic": "a/b"}, "is not a topic name"),
+        ({"topic": "a/b/c", "subscription": "s"}, "a query has no option subscription"),
+        ({"topic": "a/b/c", "config": "evil.toml"}, "cannot be chosen by an option"),
+        ({"topic": "a/b/c", "CONFIG": "evil.toml"}, "cannot be chosen by an option"),
+    ],
+)
+def test_options_of_a_format(options: dict[str, str], message: str, calls: Calls) -> None:
+    for config in (None, "lake.toml"):
+        with pytest.raises(ConfigurationError, match=message) as caught:
+            by_format(config, **options)
+        assert caught.value.hint
+    assert calls == []
+
+
+def test_a_format_may_repeat_the_settings_of_its_catalog(calls: Calls, tmp_path: Path) -> None:
+    (tmp_path / "lake.toml").write_text("")
+    by_format(str(tmp_path / "lake.toml"), topic="a/b/c", config=str(tmp_path / "lake.toml"))
+    assert calls == ["take a/b/c None"]
+    with pytest.raises(ConfigurationError, match="cannot be chosen by an option"):
+        by_format(None, topic="a/b/c", config=str(tmp_path / "lake.toml"))
 
 
 @pytest.mark.parametrize("namespace", ["nope", "a/b/c", "/x", "x/"])

@@ -14,6 +14,7 @@ from reader.clients import Clients
 from reader.config import ReadConfig
 from reader.errors import ConfigurationError
 from reader.model import Partition, SchemaInfo, Topic
+from reader.model.columns import METADATA
 from reader.payload import payload_fields
 from reader.payload.decoder import PayloadDecoder
 from reader.plan import payload_columns
@@ -99,6 +100,8 @@ def test_columns_by_position_are_those_of_describe(suffix: str) -> None:
     found = Sinks(lambda config: world.clients).describe(None, "public/default", "orders" + suffix)
     assert found.schema.startswith("`id` STRING, `city` STRING, `country` STRING")
     assert found.payload == 3
+    assert sorted([*found.omitted, *found.ignored]) == sorted(METADATA.names)
+    assert "__key" in found.omitted
     row = {"id": "42", "city": "Paris", "country": "FR"}
     assert world.target.columns.names == world.read.names == list(row)
     assert world.again(row) == row

@@ -272,6 +272,9 @@ def test_a_write_chooses_no_settings(
     with pytest.raises(ConfigurationError, match=wrong) as raised:
         sinks.open(config, question)
     if refused:
-        assert raised.value.hint == "leave it out: they are the catalog's"
+        assert (
+            raised.value.hint
+            == "leave it out: they are the catalog's, which are set before Spark starts"
+        )
     else:
         assert "chosen" not in str(raised.value)

@@ -9,6 +9,9 @@ import org.apache.spark.JobArtifactSet;
 import org.apache.spark.SparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.analysis.GlobalTempView$;
+import org.apache.spark.sql.catalyst.analysis.LocalTempView$;
+import org.apache.spark.sql.catalyst.analysis.SchemaUnsupported$;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -21,6 +24,8 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.execution.command.CreateViewCommand;
+import org.apache.spark.sql.execution.datasources.CreateTempViewUsing;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceRDD;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
@@ -34,6 +39,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSource;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.Tuple2;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -100,6 +106,24 @@ public final class Compat {
   public static boolean inMicroBatches(WriteToStreamStatement write) {
     return !(write.trigger() instanceof ContinuousTrigger)
         && !(write.trigger() instanceof RealTimeTrigger);
+  }
+
+  /** The temporary view {@code USING} a format, of what the format stands for. */
+  public static CreateViewCommand temporaryView(CreateTempViewUsing view, LogicalPlan rows) {
+    return new CreateViewCommand(
+        view.tableIdent(),
+        CollectionConverters.asScala(List.<Tuple2<String, Option<String>>>of()).toSeq(),
+        Option.empty(),
+        Option.empty(),
+        Map$.MODULE$.<String, String>empty(),
+        Option.empty(),
+        rows,
+        false,
+        view.replace(),
+        view.global() ? GlobalTempView$.MODULE$ : LocalTempView$.MODULE$,
+        SchemaUnsupported$.MODULE$,
+        false,
+        CollectionConverters.asScala(List.<String>of()).toSeq());
   }
 
   public static DataSourceV2Relation relation(

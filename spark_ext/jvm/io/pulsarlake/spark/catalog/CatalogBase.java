@@ -37,15 +37,16 @@ abstract class CatalogBase implements RelationCatalog, SupportsNamespaces {
     if (found.rows() != null) {
       return found.rows();
     }
+    StructType schema = StructType.fromDDL(found.view().schema());
     return new View.Builder()
-        .withSchema(found.schema())
-        .withProperties(found.properties())
-        .withQueryText(found.text())
+        .withSchema(schema)
+        .withProperties(found.view().properties())
+        .withQueryText(found.view().text())
         .withCurrentCatalog(name())
         .withCurrentNamespace(defaultNamespace())
         .withSqlConfigs(Map.of())
         .withSchemaMode("COMPENSATION")
-        .withQueryColumnNames(found.schema().fieldNames())
+        .withQueryColumnNames(schema.fieldNames())
         .build();
   }
 

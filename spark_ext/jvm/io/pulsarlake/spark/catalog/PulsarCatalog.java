@@ -2,12 +2,12 @@ package io.pulsarlake.spark.catalog;
 
 import io.pulsarlake.spark.planner.Errors;
 import io.pulsarlake.spark.planner.Messages.CreateTopic;
-import io.pulsarlake.spark.planner.Messages.CreatedTopic;
 import io.pulsarlake.spark.planner.Messages.DescribeSink;
 import io.pulsarlake.spark.planner.Messages.DropTopic;
 import io.pulsarlake.spark.planner.Messages.FindNamespace;
 import io.pulsarlake.spark.planner.Messages.ListNamespaces;
 import io.pulsarlake.spark.planner.Messages.ListTopics;
+import io.pulsarlake.spark.planner.Messages.LoadFormat;
 import io.pulsarlake.spark.planner.Messages.LoadRelation;
 import io.pulsarlake.spark.planner.Messages.LoadVersion;
 import io.pulsarlake.spark.planner.Messages.Question;
@@ -20,6 +20,7 @@ import io.pulsarlake.spark.planner.PlannerClient;
 import io.pulsarlake.spark.reads.ColdTable;
 import io.pulsarlake.spark.reads.HotTable;
 import io.pulsarlake.spark.writes.TopicSink;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -61,6 +62,9 @@ public final class PulsarCatalog extends CatalogBase {
   public static final String SINK = "/sink";
 
   public static final String PAYLOAD = "/payload";
+
+  /** Behind the names and values of options: what {@code format("pulsar")} reads with them. */
+  private static final String OPTIONS = "/options";
 
   private static final int KEPT_TABLES = 128;
 
@@ -110,34 +114,53 @@ public final class PulsarCatalog extends CatalogBase {
 
   // Relations
 
-  /** What is read by a name: a table's rows, or (null) a topic, a view with this text. */
-  record Read(Table rows, StructType schema, String text, Map<String, String> properties) {
-    private static Read of(Table rows) {
-      return new Read(rows, null, null, null);
-    }
-  }
+  /** What is read by a name: a table's rows, or (null) a view of a topic. */
+  record Read(Table rows, TopicView view) {}
 
   @Override
   Read read(Identifier ident) throws NoSuchTableException {
     if (isDelta(ident)) {
-      return Read.of(sessionCatalog().loadTable(ident));
+      return new Read(sessionCatalog().loadTable(ident), null);
     }
     SnapshotTable known = kept.get(ident);
     if (known != null) {
-      return Read.of(rows(ident.namespace(), known));
+      return new Read(rows(ident.namespace(), known), null);
+    }
+    if (ident.name().equals(OPTIONS)) {
+      return view(planner.ask(new LoadFormat(name, options(ident.namespace()))));
     }
     Relation found = planner.find(new LoadRelation(name, joined(ident.namespace()), ident.name()));
     if (found == null) {
       throw new NoSuchTableException(ident);
     }
-    TopicView view = found.view();
-    if (view == null) {
-      return Read.of(rows(ident.namespace(), found.table()));
-    }
+    return found.view() == null
+        ? new Read(rows(ident.namespace(), found.table()), null)
+        : view(found.view());
+  }
+
+  private Read view(TopicView view) {
+    String[] namespace = {view.namespace()};
     for (SnapshotTable table : view.tables()) {
-      kept.put(Identifier.of(ident.namespace(), table.name()), table);
+      kept.put(Identifier.of(namespace, table.name()), table);
     }
-    return new Read(null, StructType.fromDDL(view.schema()), view.text(), view.properties());
+    return new Read(null, view);
+  }
+
+  /** The name of what {@code format("pulsar")} reads with these options. */
+  public List<String> named(Map<String, String> options) {
+    List<String> parts = new ArrayList<>();
+    parts.add(name);
+    options.forEach((key, value) -> parts.addAll(List.of(key, value)));
+    parts.add(OPTIONS);
+    return parts;
+  }
+
+  private static Map<String, String> options(String[] parts) {
+    Map<String, String> options = new LinkedHashMap<>();
+    for (int i = 0; i + 1 < parts.length; i += 2) {
+      options.put(parts[i], parts[i + 1]);
+    }
+    return options;
   }
 
   private Table rows(String[] namespace, SnapshotTable found) {
@@ -337,14 +360,13 @@ public final class PulsarCatalog extends CatalogBase {
               + " rows go to partitions by their __key)");
     }
     String namespace = joined(ident.namespace());
-    CreatedTopic made =
-        planner.ask(new CreateTopic(namespace, ident.name(), schema.json(), given));
+    planner.ask(new CreateTopic(namespace, ident.name(), schema.json(), given));
     return new TopicSink(
         name + "." + ident,
         schema,
         schema.size(),
         Set.of(),
-        names(made.ignored()),
+        Set.of(),
         false,
         planner,
         namespace + "/" + ident.name());

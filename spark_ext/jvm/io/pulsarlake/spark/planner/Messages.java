@@ -73,6 +73,7 @@ public final class Messages {
 
   /** A snapshot of a topic, as a view of the catalog. */
   public record TopicView(
+      String namespace,
       String text,
       String schema,
       Map<String, String> properties,
@@ -87,6 +88,15 @@ public final class Messages {
     @Override
     public Class<Relation> answer() {
       return Relation.class;
+    }
+  }
+
+  /** What does ``format("pulsar")`` read with these options? */
+  public record LoadFormat(String catalog, Map<String, String> options)
+      implements Question<TopicView> {
+    @Override
+    public Class<TopicView> answer() {
+      return TopicView.class;
     }
   }
 
@@ -271,19 +281,16 @@ public final class Messages {
     }
   }
 
-  /** A topic that was made. */
-  public record CreatedTopic(List<String> ignored) {}
-
   /** Make a topic. */
   public record CreateTopic(
       String namespace,
       String name,
       String columns,
       Map<String, String> properties)
-      implements Question<CreatedTopic> {
+      implements Question<Done> {
     @Override
-    public Class<CreatedTopic> answer() {
-      return CreatedTopic.class;
+    public Class<Done> answer() {
+      return Done.class;
     }
   }
 

@@ -129,10 +129,11 @@ public final class ColdFiles implements FileIndex {
 
   @Override
   public Seq<PartitionDirectory> listFiles(Seq<Expression> partition, Seq<Expression> data) {
-    List<FileStatusWithMetadata> files = new ArrayList<>();
-    for (FileStatus file : asked(data).statuses()) {
-      files.add(new FileStatusWithMetadata(file, FileStatusWithMetadata.apply$default$2()));
-    }
+    var none = FileStatusWithMetadata.apply$default$2();
+    List<FileStatusWithMetadata> files =
+        asked(data).statuses().stream()
+            .map(file -> new FileStatusWithMetadata(file, none))
+            .toList();
     return seq(List.of(new PartitionDirectory(InternalRow.empty(), seq(files))));
   }
 

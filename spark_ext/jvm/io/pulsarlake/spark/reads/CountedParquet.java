@@ -11,11 +11,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.LongAccumulator;
 import scala.Function1;
-import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
-import scala.runtime.AbstractFunction1;
 
 /** Spark's own Parquet format, which adds up how many rows its tasks have read of the files. */
 final class CountedParquet extends ParquetFileFormat {
@@ -34,42 +32,22 @@ final class CountedParquet extends ParquetFileFormat {
       Seq<Filter> filters,
       Map<String, String> options,
       Configuration hadoop) {
-    return new Read(
+    LongAccumulator counter = rows;
+    Function1<PartitionedFile, Iterator<InternalRow>> read =
         super.buildReaderWithPartitionValues(
-            session, data, partition, required, filters, options, hadoop),
-        rows);
+            session, data, partition, required, filters, options, hadoop);
+    return (Function1<PartitionedFile, Iterator<InternalRow>> & Serializable)
+        file -> counted(read.apply(file), counter);
   }
 
-  private static final class Read extends AbstractFunction1<PartitionedFile, Iterator<InternalRow>>
-      implements Serializable {
-    private final Function1<PartitionedFile, Iterator<InternalRow>> read;
-    private final LongAccumulator rows;
-
-    private Read(
-        Function1<PartitionedFile, Iterator<InternalRow>> read, LongAccumulator rows) {
-      this.read = read;
-      this.rows = rows;
-    }
-
-    @Override
-    @SuppressWarnings({"unchecked", "rawtypes"})
-    public Iterator<InternalRow> apply(PartitionedFile file) {
-      // A batch of rows passes for a row where Spark reads in batches.
-      Iterator<Object> found = (Iterator) read.apply(file);
-      return (Iterator)
-          new AbstractIterator<Object>() {
-            @Override
-            public boolean hasNext() {
-              return found.hasNext();
-            }
-
-            @Override
-            public Object next() {
-              Object one = found.next();
+  /** A batch of rows passes for a row where Spark reads in batches. */
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private static Iterator<InternalRow> counted(Iterator<?> found, LongAccumulator rows) {
+    return (Iterator)
+        found.map(
+            one -> {
               rows.add(one instanceof ColumnarBatch batch ? batch.numRows() : 1);
               return one;
-            }
-          };
-    }
+            });
   }
 }

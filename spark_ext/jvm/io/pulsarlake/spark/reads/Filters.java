@@ -1,7 +1,6 @@
 package io.pulsarlake.spark.reads;
 
 import io.pulsarlake.spark.planner.Messages.Expression;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.Column;
@@ -12,8 +11,8 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.functions;
 import scala.Option;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** Spark's filters as messages, node by node: the planner chooses which of them it can use. */
 public final class Filters {
@@ -26,15 +25,11 @@ public final class Filters {
   /** Those without such a form are left out. */
   public static List<Expression> of(
       Seq<org.apache.spark.sql.catalyst.expressions.Expression> conjuncts) {
-    List<Expression> found = new ArrayList<>();
-    for (Iterator<org.apache.spark.sql.catalyst.expressions.Expression> all = conjuncts.iterator();
-        all.hasNext(); ) {
-      Option<Predicate> one = DataSourceV2Strategy$.MODULE$.translateFilterV2(all.next());
-      if (one.isDefined()) {
-        found.add(node(one.get()));
-      }
-    }
-    return found;
+    return CollectionConverters.asJava(conjuncts).stream()
+        .map(DataSourceV2Strategy$.MODULE$::translateFilterV2)
+        .filter(Option::isDefined)
+        .map(one -> node(one.get()))
+        .toList();
   }
 
   /** A filter of the planner's as a condition of Spark. AND and OR have any number of arguments. */

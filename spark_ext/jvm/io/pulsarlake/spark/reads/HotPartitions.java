@@ -3,7 +3,6 @@ package io.pulsarlake.spark.reads;
 import io.pulsarlake.spark.Compat;
 import io.pulsarlake.spark.planner.Messages.PythonFunction;
 import io.pulsarlake.spark.planner.Messages.TaskPlan;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -11,14 +10,12 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.api.python.SimplePythonFunction;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.util.LongAccumulator;
 
 /** What the tasks of a hot scan read: what Python is given, or rows that need no reading. */
 public final class HotPartitions {
@@ -61,11 +58,6 @@ public final class HotPartitions {
             null));
   }
 
-  /** {@code factory}, which adds up the rows that its tasks have read. */
-  static PartitionReaderFactory counted(PartitionReaderFactory factory, LongAccumulator rows) {
-    return new Counted(factory, rows);
-  }
-
   /** Rows without a column, whose number is known: no Python worker is needed to count them. */
   private record KnownRows(long count) implements InputPartition {}
 
@@ -76,39 +68,6 @@ public final class HotPartitions {
       return partition instanceof KnownRows known
           ? new KnownRowsReader(known.count())
           : python.createReader(partition);
-    }
-  }
-
-  private record Counted(PartitionReaderFactory factory, LongAccumulator rows)
-      implements PartitionReaderFactory {
-    @Override
-    public PartitionReader<InternalRow> createReader(InputPartition partition) {
-      PartitionReader<InternalRow> reader = factory.createReader(partition);
-      return new PartitionReader<>() {
-        @Override
-        public boolean next() throws IOException {
-          boolean found = reader.next();
-          if (found) {
-            rows.add(1);
-          }
-          return found;
-        }
-
-        @Override
-        public InternalRow get() {
-          return reader.get();
-        }
-
-        @Override
-        public CustomTaskMetric[] currentMetricsValues() {
-          return reader.currentMetricsValues();
-        }
-
-        @Override
-        public void close() throws IOException {
-          reader.close();
-        }
-      };
     }
   }
 

@@ -6,6 +6,7 @@ import io.pulsarlake.spark.planner.Messages.MicroBatch;
 import io.pulsarlake.spark.planner.Messages.PlanReads;
 import io.pulsarlake.spark.planner.Messages.TaskPlan;
 import io.pulsarlake.spark.planner.PlannerClient;
+import java.io.Serializable;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -13,12 +14,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.PrunedFilteredScan;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.LongAccumulator;
+import scala.Function1;
+import scala.reflect.ClassTag$;
 
 /**
  * The hot rows of one micro-batch: planned once Spark knows which columns and filters.
@@ -104,12 +108,17 @@ public final class HotRows extends BaseRelation implements PrunedFilteredScan {
           new PlanReads(List.of(), List.of(wanted), context.sparkContext().defaultParallelism());
       scan = planner.ask(question).hot().get(0);
     }
-    StructType required = required(columns);
+    LongAccumulator counter = rows;
     return (RDD)
         HotPartitions.rdd(
-            context.sparkContext(),
-            scan,
-            HotPartitions.counted(HotPartitions.factory(scan, required), rows));
+                context.sparkContext(), scan, HotPartitions.factory(scan, required(columns)))
+            .map(
+                (Function1<InternalRow, InternalRow> & Serializable)
+                    row -> {
+                      counter.add(1);
+                      return row;
+                    },
+                ClassTag$.MODULE$.apply(InternalRow.class));
   }
 
   public PlannerClient planner() {

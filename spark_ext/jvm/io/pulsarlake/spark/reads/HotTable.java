@@ -28,7 +28,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The hot rows of one snapshot: read by the Python data source, told which columns and filters.
+ * The hot rows of one snapshot: read by tasks in Python, told which columns and filters.
  *
  * <p>The version stays null: with one, Spark would load the table again when the query runs.
  *
@@ -65,14 +65,6 @@ public record HotTable(
     return new Builder();
   }
 
-  private OptionalLong rows() {
-    return knownRows == null ? OptionalLong.empty() : OptionalLong.of(knownRows);
-  }
-
-  private OptionalLong bytes() {
-    return knownBytes == null ? OptionalLong.empty() : OptionalLong.of(knownBytes);
-  }
-
   private final class Builder
       implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters {
     private StructType required = type;
@@ -101,47 +93,66 @@ public record HotTable(
     }
   }
 
-  /** One scan of the table; nothing that it learns stays on the table. */
-  public static final class HotScan implements SupportsReportStatistics {
+  /**
+   * One scan of the table, which knows what it learns: a pickled function of the planner, and what
+   * each task calls it with.
+   *
+   * <p>Equal for the same snapshot, columns and filters: Spark then reads hot rows once for two
+   * equal sides of a join.
+   */
+  public static final class HotScan implements SupportsReportStatistics, Batch {
     private final HotTable table;
     private final StructType required;
     private final Predicate[] predicates;
-    private final HotBatch batch;
+    private final HotRead read;
+    private TaskPlan plan;
 
     private HotScan(HotTable table, StructType required, Predicate[] predicates) {
       this.table = table;
       this.required = required;
       this.predicates = predicates;
-      this.batch =
-          new HotBatch(
-              table.planner(),
-              new HotRead(
-                  table.namespace(),
-                  table.table(),
-                  null,
-                  required.json(),
-                  Filters.of(predicates)),
-              required);
+      this.read =
+          new HotRead(
+              table.namespace(), table.table(), null, required.json(), Filters.of(predicates));
     }
 
     /** What the planner is asked for. */
     public HotRead read() {
-      return batch.read;
+      return read;
     }
 
     public PlannerClient planner() {
-      return batch.planner;
+      return table.planner();
     }
 
     /** The answer, for which the scan then does not ask itself. */
-    public void planned(TaskPlan plan) {
-      batch.planned(plan);
+    public synchronized void planned(TaskPlan answer) {
+      plan = answer;
     }
 
-    /** Always the same, because adaptive execution asks twice and planning is work. */
+    /** Asked for once, because adaptive execution asks twice and planning is work. */
+    private synchronized TaskPlan plan() {
+      if (plan == null) {
+        int parallelism = SparkSession.active().sparkContext().defaultParallelism();
+        PlanReads question = new PlanReads(List.of(), List.of(read), parallelism);
+        plan = planner().ask(question).hot().get(0);
+      }
+      return plan;
+    }
+
     @Override
     public Batch toBatch() {
-      return batch;
+      return this;
+    }
+
+    @Override
+    public InputPartition[] planInputPartitions() {
+      return HotPartitions.of(plan());
+    }
+
+    @Override
+    public PartitionReaderFactory createReaderFactory() {
+      return HotPartitions.factory(plan(), required);
     }
 
     @Override
@@ -169,73 +180,25 @@ public record HotTable(
       return new Statistics() {
         @Override
         public OptionalLong sizeInBytes() {
-          return table.bytes();
+          return known(table.knownBytes());
         }
 
         @Override
         public OptionalLong numRows() {
-          return table.rows();
+          return known(table.knownRows());
         }
       };
     }
 
-    @Override
-    public boolean equals(Object other) {
-      return other instanceof HotScan scan && batch.equals(scan.batch);
-    }
-
-    @Override
-    public int hashCode() {
-      return batch.hashCode();
-    }
-  }
-
-  /**
-   * What the planner makes of the scan: a pickled function, and what each task calls it with.
-   *
-   * <p>Equal for the same snapshot, columns and filters: Spark then reads hot rows once for two
-   * equal sides of a join.
-   */
-  private static final class HotBatch implements Batch {
-    private final PlannerClient planner;
-    private final HotRead read;
-    private final StructType required;
-    private TaskPlan plan;
-
-    private HotBatch(PlannerClient planner, HotRead read, StructType required) {
-      this.planner = planner;
-      this.read = read;
-      this.required = required;
-    }
-
-    private synchronized void planned(TaskPlan answer) {
-      plan = answer;
-    }
-
-    private synchronized TaskPlan plan() {
-      if (plan == null) {
-        int parallelism = SparkSession.active().sparkContext().defaultParallelism();
-        PlanReads question = new PlanReads(List.of(), List.of(read), parallelism);
-        plan = planner.ask(question).hot().get(0);
-      }
-      return plan;
-    }
-
-    @Override
-    public InputPartition[] planInputPartitions() {
-      return HotPartitions.of(plan());
-    }
-
-    @Override
-    public PartitionReaderFactory createReaderFactory() {
-      return HotPartitions.factory(plan(), required);
+    private static OptionalLong known(Long number) {
+      return number == null ? OptionalLong.empty() : OptionalLong.of(number);
     }
 
     @Override
     public boolean equals(Object other) {
-      return other instanceof HotBatch batch
-          && planner.equals(batch.planner)
-          && read.equals(batch.read);
+      return other instanceof HotScan scan
+          && planner().equals(scan.planner())
+          && read.equals(scan.read);
     }
 
     @Override

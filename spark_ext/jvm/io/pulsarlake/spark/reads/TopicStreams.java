@@ -17,7 +17,7 @@ import scala.Tuple2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Makes the sources of streams; {@code StreamNames} writes their options, and their columns as the
+ * Makes the sources of streams; {@code ReadNames} writes their options, and their columns as the
  * schema: a query's batches have those that its DataFrame had when it was made.
  */
 public final class TopicStreams implements StreamSourceProvider {
@@ -53,17 +53,23 @@ public final class TopicStreams implements StreamSourceProvider {
   }
 
   private static PlannerClient planner(SparkSession session, Map<String, String> options) {
+    return catalog(session, options).planner();
+  }
+
+  /** The catalog that the options name, by whose settings topics are read. */
+  public static PulsarCatalog catalog(SparkSession session, Map<String, String> options) {
     String name = "pulsar";
     for (Map.Entry<String, String> one : options.entrySet()) {
       name = one.getKey().equalsIgnoreCase(CATALOG) ? one.getValue() : name;
     }
     if (session.sessionState().catalogManager().catalog(name) instanceof PulsarCatalog catalog) {
-      return catalog.planner();
+      return catalog;
     }
     throw Errors.refused("the catalog " + name + " has no topics of Pulsar");
   }
 
-  private static Map<String, String> streamed(Map<String, String> options) {
+  /** The options for the planner. */
+  public static Map<String, String> streamed(Map<String, String> options) {
     Map<String, String> streamed = new TreeMap<>(options);
     streamed.keySet().removeIf(one -> one.equalsIgnoreCase(CATALOG));
     return streamed;

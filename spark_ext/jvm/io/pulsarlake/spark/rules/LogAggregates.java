@@ -11,11 +11,11 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -24,8 +24,8 @@ import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * A query of nothing but aggregates over all rows of a cold table. The planner says whether the
@@ -45,12 +45,18 @@ record LogAggregates(
         || !aggregate.groupingExpressions().isEmpty()) {
       return null;
     }
-    Map<ExprId, String> columns = new HashMap<>();
-    LogicalRelation relation = unfiltered(aggregate.child(), columns);
-    ColdFiles files = relation == null ? null : TopicScans.files(relation);
+    var found = PhysicalOperation$.MODULE$.unapply(aggregate.child());
+    if (found.isEmpty()
+        || !found.get()._2().isEmpty()
+        || !(found.get()._3() instanceof LogicalRelation relation)
+        || relation.isStreaming()) {
+      return null;
+    }
+    ColdFiles files = TopicScans.files(relation);
     if (files == null || files.asked()) {
       return null;
     }
+    Map<ExprId, String> columns = columns(relation, found.get()._1());
     List<NamedExpression> results =
         List.copyOf(CollectionConverters.asJava(aggregate.aggregateExpressions()));
     List<AggregateExpression> aggregates = new ArrayList<>();
@@ -68,7 +74,7 @@ record LogAggregates(
 
   /** What is asked of the planner. */
   ColdRead read() {
-    return files.read(TopicScans.seq(List.of()), asked);
+    return files.read(Nodes.seq(), asked);
   }
 
   /** A row of literals in place of the aggregate. */
@@ -76,35 +82,34 @@ record LogAggregates(
     Map<ExprId, Literal> literals = new HashMap<>();
     for (int i = 0; i < values.size(); i++) {
       AggregateExpression one = aggregates.get(i);
-      literals.put(one.resultId(), literal(values.get(i), one.dataType()));
+      Object value = values.get(i) == null ? null : internal(values.get(i), one.dataType());
+      literals.put(one.resultId(), new Literal(value, one.dataType()));
     }
     List<NamedExpression> row = new ArrayList<>();
     for (NamedExpression one : results) {
-      row.add((NamedExpression) ((Expression) one).transformDown(replaced(literals)));
+      Expression answered =
+          ((Expression) one)
+              .transformDown(
+                  Nodes.replaced(
+                      node ->
+                          node instanceof AggregateExpression known
+                              ? literals.get(known.resultId())
+                              : null));
+      row.add((NamedExpression) answered);
     }
-    return new Project(TopicScans.seq(row), new OneRowRelation());
+    return new Project(Nodes.seq(row), new OneRowRelation());
   }
 
-  /** The relation below projections that only choose and rename; null: there is more to it. */
-  private static LogicalRelation unfiltered(LogicalPlan plan, Map<ExprId, String> columns) {
-    if (plan instanceof LogicalRelation relation && !relation.isStreaming()) {
-      for (AttributeReference one : CollectionConverters.asJava(relation.output())) {
-        columns.put(one.exprId(), one.name());
-      }
-      return relation;
-    }
-    if (!(plan instanceof Project project)) {
-      return null;
-    }
-    LogicalRelation relation = unfiltered(project.child(), columns);
-    for (NamedExpression one : CollectionConverters.asJava(project.projectList())) {
-      if (one instanceof Alias alias
-          && alias.child() instanceof AttributeReference column
-          && columns.containsKey(column.exprId())) {
+  /** The names of the relation's columns, by their ids below the aggregate. */
+  private static Map<ExprId, String> columns(LogicalRelation relation, Seq<NamedExpression> renamed) {
+    Map<ExprId, String> columns = new HashMap<>();
+    relation.output().foreach(one -> columns.put(one.exprId(), one.name()));
+    for (NamedExpression one : CollectionConverters.asJava(renamed)) {
+      if (one instanceof Alias alias && alias.child() instanceof AttributeReference column) {
         columns.put(alias.exprId(), columns.get(column.exprId()));
       }
     }
-    return relation;
+    return columns;
   }
 
   private static void collect(Expression expression, List<AggregateExpression> into) {
@@ -133,12 +138,6 @@ record LogAggregates(
     return column == null ? null : new Aggregate(function, column);
   }
 
-  private static Literal literal(Long value, DataType type) {
-    return value == null
-        ? Literal$.MODULE$.create(null, type)
-        : new Literal(internal(value, type), type);
-  }
-
   /** As Spark has a number of the type within. */
   private static Object internal(long value, DataType type) {
     if (type instanceof LongType) {
@@ -148,20 +147,5 @@ record LogAggregates(
       return (short) value;
     }
     return type instanceof ByteType ? (Object) (byte) value : (Object) (int) value;
-  }
-
-  private static AbstractPartialFunction<Expression, Expression> replaced(
-      Map<ExprId, Literal> literals) {
-    return new AbstractPartialFunction<>() {
-      @Override
-      public boolean isDefinedAt(Expression expression) {
-        return expression instanceof AggregateExpression one && literals.containsKey(one.resultId());
-      }
-
-      @Override
-      public Expression apply(Expression expression) {
-        return literals.get(((AggregateExpression) expression).resultId());
-      }
-    };
   }
 }

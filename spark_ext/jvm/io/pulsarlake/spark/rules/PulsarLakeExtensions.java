@@ -1,9 +1,7 @@
 package io.pulsarlake.spark.rules;
 
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
@@ -13,36 +11,12 @@ public final class PulsarLakeExtensions
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     // Before names are resolved.
-    extensions.injectHintResolutionRule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new StreamNames((org.apache.spark.sql.classic.SparkSession) session);
-          }
-        });
-    extensions.injectHintResolutionRule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new WriteNames((org.apache.spark.sql.classic.SparkSession) session);
-          }
-        });
+    extensions.injectHintResolutionRule(session -> new ReadNames((SparkSession) session));
+    extensions.injectHintResolutionRule(session -> new WriteNames((SparkSession) session));
     // Before a write is built of its query.
-    extensions.injectOptimizerRule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new WrittenColumns();
-          }
-        });
+    extensions.injectOptimizerRule(session -> new WrittenColumns());
     // Once a query, when its filters have been pushed down and before the sizes of relations count.
-    extensions.injectPreCBORule(
-        new AbstractFunction1<SparkSession, Rule<LogicalPlan>>() {
-          @Override
-          public Rule<LogicalPlan> apply(SparkSession session) {
-            return new TopicScans();
-          }
-        });
+    extensions.injectPreCBORule(session -> new TopicScans());
     return BoxedUnit.UNIT;
   }
 }

@@ -118,7 +118,7 @@ final class TopicScans extends Rule<LogicalPlan> {
     ColdFiles planned = files.planned(asked, answer);
     return node instanceof Filter filter
         ? filter.withNewChildren(
-            seq(List.<LogicalPlan>of(reading((LogicalRelation) filter.child(), planned))))
+            Nodes.seq(List.of(reading((LogicalRelation) filter.child(), planned))))
         : reading((LogicalRelation) node, planned);
   }
 
@@ -138,7 +138,7 @@ final class TopicScans extends Rule<LogicalPlan> {
     // A column may be spelled in the query in another case than in the table.
     List<Attribute> columns = List.copyOf(CollectionConverters.asJava(filter.child().output()));
     return files.read(
-        DataSourceStrategy$.MODULE$.normalizeExprs(seq(conjuncts), seq(columns)), List.of());
+        DataSourceStrategy$.MODULE$.normalizeExprs(Nodes.seq(conjuncts), Nodes.seq(columns)), List.of());
   }
 
   private static LogicalRelation reading(LogicalRelation relation, ColdFiles files) {
@@ -171,10 +171,6 @@ final class TopicScans extends Rule<LogicalPlan> {
             && found.location() instanceof ColdFiles files
         ? files
         : null;
-  }
-
-  static <T> Seq<T> seq(List<T> list) {
-    return CollectionConverters.asScala(list).toSeq();
   }
 
   /** What is asked of one planner, with the settings of one catalog. */

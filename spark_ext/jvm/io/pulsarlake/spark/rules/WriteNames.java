@@ -16,12 +16,11 @@ import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
-import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
-import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTable;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.streaming.WriteToStreamStatement;
 import org.apache.spark.sql.classic.SparkSession;
@@ -87,9 +86,7 @@ final class WriteNames extends Rule<LogicalPlan> {
       UnresolvedRelation sink = sink(table, PulsarCatalog.SINK);
       return sink == null ? null : append.withNewTable(sink);
     }
-    if (node instanceof OverwriteByExpression overwrite) {
-      refuseRelation(overwrite.table(), "an overwrite");
-    } else if (node instanceof OverwritePartitionsDynamic overwrite) {
+    if (node instanceof V2WriteCommand overwrite && !(node instanceof AppendData)) {
       refuseRelation(overwrite.table(), "an overwrite");
     } else if (node instanceof DeleteFromTable delete) {
       refuse(delete.table(), "DELETE");
@@ -132,8 +129,7 @@ final class WriteNames extends Rule<LogicalPlan> {
     }
     List<AttributeReference> payload =
         CollectionConverters.asJava(relation.output()).subList(0, sink.payload());
-    return append.withNewTable(
-        Compat.relation(relation, sink, CollectionConverters.asScala(payload).toSeq()));
+    return append.withNewTable(Compat.relation(relation, sink, Nodes.seq(payload)));
   }
 
   private void refuse(LogicalPlan target, String what) {
@@ -177,7 +173,6 @@ final class WriteNames extends Rule<LogicalPlan> {
     List<String> parts =
         new ArrayList<>(CollectionConverters.asJava(relation.multipartIdentifier()));
     parts.set(parts.size() - 1, topic.name() + suffix);
-    return relation.copy(
-        CollectionConverters.asScala(parts).toSeq(), relation.options(), relation.isStreaming());
+    return relation.copy(Nodes.seq(parts), relation.options(), relation.isStreaming());
   }
 }

@@ -4,8 +4,6 @@ import io.pulsarlake.spark.Compat;
 import io.pulsarlake.spark.writes.TopicSink;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -21,10 +19,8 @@ import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSou
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Of the columns of a write, those that a message gets: neither what only a broker can say, nor
- * metadata that is NULL in each row, as Spark fills it in where the statement has none. Columns of
- * the payload stay, but those that cannot be NULL: without one, the schema's default takes its
- * place.
+ * The columns of a write that the planner wants: what it ignores is left out, and what it omits
+ * where it is NULL in each row, as Spark fills it in where the statement has none.
  *
  * <p>Each costs its way to Python: of maps and arrays that are NULL more than the row itself, as
  * Spark measures a batch anew with each row.
@@ -61,22 +57,16 @@ final class WrittenColumns extends Rule<LogicalPlan> {
       return null;
     }
     List<NamedExpression> kept = new ArrayList<>();
-    Set<String> ignored = sink.ignored();
     List<Attribute> columns = CollectionConverters.asJava(query.output());
     for (int i = 0; i < columns.size(); i++) {
-      Attribute column = columns.get(i);
-      String name = column.name();
-      boolean dropped =
-          sink.isPayload(name)
-              ? sink.omitted().contains(name) && isNull(query, i)
-              : ignored.contains(name) || isNull(query, i);
-      if (!dropped) {
-        kept.add(column);
+      String name = columns.get(i).name();
+      if (!sink.ignored().contains(name) && !(sink.omits(name) && isNull(query, i))) {
+        kept.add(columns.get(i));
       }
     }
     return kept.isEmpty() || kept.size() == query.output().size()
         ? null
-        : new Project(CollectionConverters.asScala(kept).toSeq(), query);
+        : new Project(Nodes.seq(kept), query);
   }
 
   /** Whether a column of a query is NULL in each row, by what the optimizer has made of it. */
@@ -87,20 +77,10 @@ final class WrittenColumns extends Rule<LogicalPlan> {
           && literal.value() == null;
     }
     if (query instanceof LocalRelation values) {
-      for (InternalRow row : CollectionConverters.asJava(values.data())) {
-        if (!row.isNullAt(column)) {
-          return false;
-        }
-      }
-      return true;
+      return values.data().forall(row -> row.isNullAt(column));
     }
     if (query instanceof Union union) {
-      for (LogicalPlan one : CollectionConverters.asJava(union.children())) {
-        if (!isNull(one, column)) {
-          return false;
-        }
-      }
-      return true;
+      return union.children().forall(one -> isNull(one, column));
     }
     return false;
   }

@@ -17,9 +17,8 @@ import org.apache.spark.sql.types.StructType;
  * A topic as what rows are written to: the columns that its table has.
  *
  * @param payload how many of the columns, from the first, are the payload's
- * @param omitted of these, those that are left out where they are NULL: the schema has a default
- *     for them and no null, or it has no such field any more
- * @param ignored columns that rows may have and messages are not given
+ * @param omitted columns that are left out where they are NULL in each row
+ * @param ignored columns that are left out
  * @param narrowed whether a write has only some of the columns
  * @param topic its full name; null: rows name theirs, or options name one
  */
@@ -44,17 +43,9 @@ public record TopicSink(
         : Set.of(TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE);
   }
 
-  /** Whether a column is one of the message's value, not of its metadata. */
-  public boolean isPayload(String column) {
-    if (type.isEmpty()) { // The topic is not known yet.
-      return !column.startsWith("__");
-    }
-    for (int i = 0; i < payload; i++) {
-      if (type.apply(i).name().equalsIgnoreCase(column)) {
-        return true;
-      }
-    }
-    return false;
+  /** Whether a column is left out where it is NULL; before the topic is known, metadata is. */
+  public boolean omits(String column) {
+    return topic == null ? column.startsWith("__") : omitted.contains(column);
   }
 
   /** As what a write goes to that has only some of the columns, once Spark has checked them. */
