@@ -54,7 +54,7 @@ class Planner:
                 return self._streams.bounds(config, question.stream)
             case ask.FindStreamEnd():
                 return self._streams.end(config, question.stream)
-            case ask.NextOffset():
+            case ask.FindNextBatch():
                 return self._streams.next(config, question)
             case ask.PlanBatch():
                 return self._streams.plan(config, question)

@@ -190,25 +190,6 @@ class FindStreamEnd(Question[StreamEnd]):
 
 
 @message
-class NextOffsets:
-    """Offsets: how far the next batch goes, and how far it could go."""
-
-    next: str
-    latest: str
-
-
-@message
-class NextOffset(Question[NextOffsets]):
-    """How far does the batch go that follows an offset?"""
-
-    stream: Stream
-    start: str
-    ending: str | None  # where the stream ends
-    until: str | None  # where Trigger.AvailableNow ends
-    waited: float  # seconds since the last batch was begun
-
-
-@message
 class MicroBatch:
     """A micro-batch that was planned; ``PlanReads`` narrows that very plan."""
 
@@ -247,8 +228,30 @@ class BatchPlan:
 
 
 @message
+class NextBatch:
+    """The batch that follows an offset: how far it goes, and how far it could go."""
+
+    next: str
+    latest: str
+    plan: BatchPlan | None  # None: nothing lies behind the offset
+
+
+@message
+class FindNextBatch(Question[NextBatch]):
+    """How far does the batch go that follows an offset, and what lies in it?"""
+
+    stream: Stream
+    start: str
+    began: str  # where the stream begins
+    ending: str | None  # where it ends
+    until: str | None  # where Trigger.AvailableNow ends
+    waited: float  # seconds since the last batch was begun
+    columns: str
+
+
+@message
 class PlanBatch(Question[BatchPlan]):
-    """What lies between two offsets of a stream?"""
+    """What lies in a batch of which a query knows from its checkpoint alone?"""
 
     stream: Stream
     start: str

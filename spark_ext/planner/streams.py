@@ -25,11 +25,11 @@ from spark_ext.planner.protocol import (
     BatchTier,
     ColdPlan,
     ColdRead,
+    FindNextBatch,
     HotRead,
     MeasureStream,
     MicroBatch,
-    NextOffset,
-    NextOffsets,
+    NextBatch,
     PlanBatch,
     Stream,
     StreamBounds,
@@ -68,15 +68,19 @@ class Streams:
         """Return where Trigger.AvailableNow ends."""
         return StreamEnd(self._stream(config, stream).end().to_json())
 
-    def next(self, config: str | None, question: NextOffset) -> NextOffsets:
-        """Return how far the next batch goes, and how far it could go."""
+    def next(self, config: str | None, question: FindNextBatch) -> NextBatch:
+        """Return how far the next batch goes, what lies in it, and how far it could go."""
         found, latest = self._stream(config, question.stream).next(
             StreamOffset.from_json(question.start),
             waited=question.waited,
             ending=_offset(question.ending),
             until=_offset(question.until),
         )
-        return NextOffsets(found.to_json(), latest.to_json())
+        end, plan = found.to_json(), None
+        if end != question.start:
+            begins = question.start, end, question.began
+            plan = self.plan(config, PlanBatch(question.stream, *begins, question.columns))
+        return NextBatch(end, latest.to_json(), plan)
 
     def plan(self, config: str | None, question: PlanBatch) -> BatchPlan:
         """Plan a micro-batch: its parts and tiers, at least one of them.

@@ -91,7 +91,7 @@ def test_a_micro_batch(lake: PulsarLake, orders: Orders, tmp_path: Path) -> None
         .option("checkpointLocation", str(tmp_path))
         .trigger(availableNow=True)
     )
-    # The end and bounds, once a query; how far, a plan, what is read of it; metrics; no more.
-    with questions(lake, 7):
+    # The end and bounds, once a query; a batch, what is read of it; metrics; no more.
+    with questions(lake, 6):
         running = query.start()
         running.awaitTermination()

@@ -14,11 +14,11 @@ from spark_ext.planner.protocol import (
     Aggregate,
     ColdRead,
     CommitWrite,
+    FindNextBatch,
     HotRead,
     ListTopics,
     MicroBatch,
     Names,
-    NextOffset,
     PlanReads,
     Stream,
     Write,
@@ -35,7 +35,7 @@ BATCH = MicroBatch(STREAM, "{}", "{}", "id", "token")
     "message",
     [
         ListTopics("a/b"),
-        NextOffset(STREAM, "{}", None, "{}", 2.5),
+        FindNextBatch(STREAM, "{}", "{}", None, "{}", 2.5, "[]"),
         PlanReads(
             (ColdRead("a/b", "c", None, (FILTER,), (Aggregate("count", None),)),),
             (HotRead("", "broker", BATCH, "{}", ()),),
@@ -58,19 +58,25 @@ def test_what_is_read_is_what_was_written(message: object) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({}, "A message of the planner lacks the field NextOffset.stream"),
-        ({"more": 1}, "A message of the planner does not have the field NextOffset.more"),
-        ({"start": 3}, "The field NextOffset.start of a message of the planner cannot be 3"),
-        ({"ending": False}, "The field NextOffset.ending of a message of the planner cannot be"),
-        ({"waited": "1"}, "The field NextOffset.waited of a message of the planner cannot be '1'"),
-        ({"stream": {"place": ""}}, "A message of the planner lacks the field NextOffset.stream."),
-        ({"stream": []}, "The field NextOffset.stream of a message of the planner cannot be []"),
+        ({}, "A message of the planner lacks the field FindNextBatch.stream"),
+        ({"more": 1}, "A message of the planner does not have the field FindNextBatch.more"),
+        ({"start": 3}, "The field FindNextBatch.start of a message of the planner cannot be 3"),
+        ({"ending": False}, "The field FindNextBatch.ending of a message of the planner cannot be"),
+        (
+            {"waited": "1"},
+            "The field FindNextBatch.waited of a message of the planner cannot be '1'",
+        ),
+        (
+            {"stream": {"place": ""}},
+            "A message of the planner lacks the field FindNextBatch.stream.",
+        ),
+        ({"stream": []}, "The field FindNextBatch.stream of a message of the planner cannot be []"),
     ],
 )
 def test_what_is_no_message(value: dict[str, Any], message: str) -> None:
-    good = encode(NextOffset(STREAM, "{}", None, None, 0.0), NextOffset)
+    good = encode(FindNextBatch(STREAM, "{}", "{}", None, None, 0.0, ""), FindNextBatch)
     with pytest.raises(PulsarLakeError) as raised:
-        decode(NextOffset, {**good, **value} if value else {})
+        decode(FindNextBatch, {**good, **value} if value else {})
     assert str(raised.value).startswith(message) or not value
 
 

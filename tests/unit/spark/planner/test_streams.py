@@ -23,7 +23,15 @@ from reader.plan import take_snapshot
 from reader.stream import StreamOffset
 from spark_ext.datasource import tasks
 from spark_ext.planner.cold_tables import ColdTables
-from spark_ext.planner.protocol import ColdRead, Expression, HotRead, PlanBatch, TaskPlan
+from spark_ext.planner.protocol import (
+    ColdRead,
+    Expression,
+    FindNextBatch,
+    HotRead,
+    NextBatch,
+    PlanBatch,
+    TaskPlan,
+)
 from spark_ext.planner.protocol import Stream as Query
 from spark_ext.planner.streams import Streams
 from tests.unit.decode.entries import entry
@@ -94,6 +102,12 @@ class Stream:
             self.parts |= {str(tier.tier)} if hot else set()
         found.sort(key=lambda row: (row["__ledgerId"], row["__entryId"]))
         return [row["value"] or f"{row['__error']} {_begin(row)}" for row in found]
+
+    def next(self, start: str) -> NextBatch:
+        """Return the micro-batch that follows an offset."""
+        columns = json.dumps(from_arrow_schema(self._columns).jsonValue())
+        question = FindNextBatch(self._query, start, self.began, None, None, 0.0, columns)
+        return self._planner().next(None, question)
 
     def _read(self, plan: TaskPlan) -> Iterator[dict[str, Any]]:
         """Yield what Spark's Python workers give of a scan."""
@@ -175,6 +189,16 @@ def test_rows_of_files_that_are_cut_and_of_bookies(
     world.write(*some(1))
     _check_all_cuts(stream, written)
     assert stream.parts == {"whole", "cut", "bookkeeper"}
+
+
+def test_the_next_batch_comes_with_its_plan(world: World) -> None:
+    stream = Stream(world)
+    world.write(entry(b"a", publish_time=START))
+    found = stream.next(stream.began)
+    assert found.plan is not None
+    assert (found.plan.batch.start, found.plan.batch.end) == (stream.began, found.next)
+    assert [one.tier for one in found.plan.hot] == ["bookkeeper"]
+    assert stream.next(found.next).plan is None
 
 
 def test_ciphertext_of_the_table(world: World, tmp_path: Path) -> None:

@@ -156,23 +156,6 @@ public final class Messages {
     }
   }
 
-  /** Offsets: how far the next batch goes, and how far it could go. */
-  public record NextOffsets(String next, String latest) {}
-
-  /** How far does the batch go that follows an offset? */
-  public record NextOffset(
-      Stream stream,
-      String start,
-      String ending,
-      String until,
-      double waited)
-      implements Question<NextOffsets> {
-    @Override
-    public Class<NextOffsets> answer() {
-      return NextOffsets.class;
-    }
-  }
-
   /** A micro-batch that was planned; ``PlanReads`` narrows that very plan. */
   public record MicroBatch(
       Stream stream,
@@ -194,7 +177,26 @@ public final class Messages {
       List<BatchFiles> files,
       List<BatchTier> hot) {}
 
-  /** What lies between two offsets of a stream? */
+  /** The batch that follows an offset: how far it goes, and how far it could go. */
+  public record NextBatch(String next, String latest, BatchPlan plan) {}
+
+  /** How far does the batch go that follows an offset, and what lies in it? */
+  public record FindNextBatch(
+      Stream stream,
+      String start,
+      String began,
+      String ending,
+      String until,
+      double waited,
+      String columns)
+      implements Question<NextBatch> {
+    @Override
+    public Class<NextBatch> answer() {
+      return NextBatch.class;
+    }
+  }
+
+  /** What lies in a batch of which a query knows from its checkpoint alone? */
   public record PlanBatch(
       Stream stream,
       String start,

@@ -5,11 +5,11 @@ import io.pulsarlake.spark.planner.Messages.BatchFiles;
 import io.pulsarlake.spark.planner.Messages.BatchPlan;
 import io.pulsarlake.spark.planner.Messages.BatchTier;
 import io.pulsarlake.spark.planner.Messages.BoundStream;
+import io.pulsarlake.spark.planner.Messages.FindNextBatch;
 import io.pulsarlake.spark.planner.Messages.FindStreamEnd;
 import io.pulsarlake.spark.planner.Messages.MeasureStream;
 import io.pulsarlake.spark.planner.Messages.MicroBatch;
-import io.pulsarlake.spark.planner.Messages.NextOffset;
-import io.pulsarlake.spark.planner.Messages.NextOffsets;
+import io.pulsarlake.spark.planner.Messages.NextBatch;
 import io.pulsarlake.spark.planner.Messages.PlanBatch;
 import io.pulsarlake.spark.planner.Messages.Stream;
 import io.pulsarlake.spark.planner.Messages.StreamBounds;
@@ -62,6 +62,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   private final PlannerClient planner;
   private final Stream stream;
   private StreamBounds bounds; // once they are known
+  private BatchPlan planned; // of the last batch whose end was found; null: it has no rows
   private String latest; // what there was at the last look
   private String until; // Trigger.AvailableNow ends there
   private String quietAt; // nothing lay behind it at the last look
@@ -120,8 +121,11 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
       return from;
     }
     double waited = (System.nanoTime() - given) / 1e9;
-    NextOffsets answer =
-        planner.ask(new NextOffset(stream, start, bounds().ending(), until, waited));
+    String ending = bounds().ending();
+    NextBatch answer =
+        planner.ask(
+            new FindNextBatch(stream, start, start(), ending, until, waited, type.json()));
+    planned = answer.plan();
     latest = answer.latest();
     String next = answer.next();
     quietAt = next.equals(start) ? start : null;
@@ -178,7 +182,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
     read.clear();
     BatchPlan plan;
     try {
-      plan = planner.ask(new PlanBatch(stream, start, to.json(), start(), type.json()));
+      plan = planned(start, to.json());
     } catch (Exception failed) {
       if (looked) {
         throw failed;
@@ -197,6 +201,12 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
       rows = with(rows, streaming(hot(name + " (" + tier.tier() + ")", plan.batch(), tier)));
     }
     return rows;
+  }
+
+  private BatchPlan planned(String from, String to) {
+    return planned != null && planned.batch().start().equals(from) && planned.batch().end().equals(to)
+        ? planned
+        : planner.ask(new PlanBatch(stream, from, to, start(), type.json()));
   }
 
   private Dataset<Row> files(String name, MicroBatch batch, BatchFiles part) {
