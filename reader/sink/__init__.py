@@ -23,7 +23,7 @@ from reader.sink.deduplication import refusal_path, require_deduplication
 from reader.sink.direct import DirectSender
 from reader.sink.manifest import Manifest, PartitionEntries
 from reader.sink.rows_to_entries import EntrySink, RowWriter, require_topic_column
-from reader.sink.sending import send_partition
+from reader.sink.sending import PartitionTask, send_partition
 from reader.sink.sink_options import Delivery, SinkOptions, public_keys
 from reader.sink.staged_entries import StagedFile
 from reader.sink.staging import ABANDONED_SECONDS, STAGING, StagingWriter, inline_of
@@ -40,6 +40,7 @@ __all__ = [
     "Manifest",
     "NamedWrite",
     "PartitionEntries",
+    "PartitionTask",
     "RowWriter",
     "SinkOptions",
     "StagedFile",

@@ -35,16 +35,11 @@ def made(following: dict[str, int] | None = None) -> Manifest:
         staged("", b"", 0),
         staged("", b"abcdef", 2, c=[Run(0, 3, 1)], a=[Run(3, 3, 1)]),
     ]
-    return Manifest.of(
-        ME,
-        7,
-        1_700_000_000_000,
-        tasks,
-        following or {},
-        encrypted=True,
-        ends={A: LogEnd(Position(7, 8), "2026-01-01T00:00:00Z")},
-        path=PATH,
+    ends = {A: LogEnd(Position(7, 8), "2026-01-01T00:00:00Z")}
+    manifest = Manifest(
+        ME, 7, 1_700_000_000_000, following=following or {}, encrypted=True, path=PATH
     )
+    return manifest.sending(tasks, ends)
 
 
 def test_ids_follow_each_other_in_the_order_of_tasks() -> None:

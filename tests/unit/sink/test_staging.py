@@ -30,7 +30,7 @@ def read(
     world: World, found: list[StagedFile], partition: Partition, beyond: int = -1, first: int = 0
 ) -> list[tuple[int, EncodedEntry]]:
     following = {partition.full_name: first}
-    manifest = Manifest.of("me", 0, 0, found, following, encrypted=False)
+    manifest = Manifest("me", 0, 0, following=following).sending(found)
     [entries] = [one for one in manifest.partitions if one.partition == partition.full_name]
     moved, data = inline_of(manifest, entries)
     again = StagedEntries(world.clients, moved, data).read(beyond)
