@@ -10,7 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from reader.config import PulsarConfig, ReadConfig
-from reader.decode import FREE_INFLATED, Decryption, EntryDecoder, Messages, PartitionContext
+from reader.decode import (
+    FREE_INFLATED,
+    Decryption,
+    EntryDecoder,
+    Messages,
+    NoContext,
+    PartitionContext,
+)
 from reader.model import Partition, SchemaInfo, StoredTimes, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.model.row_kinds import KIND_COLUMN, RowKind
@@ -19,6 +26,7 @@ from reader.plan import Predicate, Snapshot, publish_range
 from reader.sources.base import PublishRange
 
 _RESCUE = (KIND_COLUMN, "__rescued", "__error")
+_ALONE = NoContext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,26 +119,24 @@ class RowBuilder:
 
     def entry_decoder(
         self,
-        context: PartitionContext | None = None,
+        context: PartitionContext = _ALONE,
         *,
         decryption: Decryption | None,
         rescue_incomplete: bool = False,
-        headers_only: bool = False,
     ) -> EntryDecoder:
         """What makes of entries the messages that ``build`` needs. Arguments as it has them."""
-        return EntryDecoder(
+        decoder = EntryDecoder(
             self._partition,
             columns=self._rows.metadata_columns,
             payload=self._rows.needs_payload,
             keys=self.needs_keys,
             publish_range=self._rows.publish_range,
-            context=context,
-            rescue_incomplete=rescue_incomplete,
             decryption=decryption,
-            headers_only=headers_only,
             expanded_bytes=self._rows.expanded_bytes,
             row_bytes=len(self._topic.encode()) if "__topic" in self._rows.columns.names else 0,
         )
+        decoder.begin(context, rescue_incomplete=rescue_incomplete)
+        return decoder
 
     @property
     def needs_keys(self) -> bool:

@@ -13,33 +13,8 @@ from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import load64
 from reader.kernels.utf8 import is_ascii, valid_utf8
 from reader.model.columns import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS
+from reader.payload.avro import instructions
 from reader.payload.avro.exact_numbers import exact_integer, rescaled, within
-from reader.payload.avro.instructions import (
-    ARRAY,
-    AS_DATE,
-    AS_OTHER,
-    AS_TIMESTAMP,
-    BOOL,
-    BYTES,
-    CALL,
-    DECIMAL,
-    DOUBLE,
-    END,
-    ENUM,
-    FIXED,
-    FLOAT,
-    INT,
-    JUMP,
-    KEY,
-    LONG,
-    MAP,
-    MARK,
-    NEXT,
-    PROBLEM,
-    RETURN,
-    STRING,
-    UNION,
-)
 from reader.payload.shared_kernels import (
     DONE,
     FULL,
@@ -167,11 +142,11 @@ def _message(
         op = code[pc, 0]
         slot = code[pc, 1]
         element = at[code[pc, 2]]
-        if op in (INT, LONG):
+        if op in (instructions.INT, instructions.LONG):
             value, after = _varint(data, pos, end)
             if after < 0:
                 return (-1 if after == -1 else -4), pc
-            if op == INT and (value != np.int64(np.int32(value)) or after - pos > 5):
+            if op == instructions.INT and (value != np.int64(np.int32(value)) or after - pos > 5):
                 return -4, pc
             pos = after
             factor, kind = code[pc, 3], code[pc, 5]
@@ -180,44 +155,44 @@ def _message(
                 good = -(_INT64_MAX // factor) <= value <= _INT64_MAX // factor
                 if good:
                     value *= factor
-            elif kind == AS_OTHER:
+            elif kind == instructions.AS_OTHER:
                 double = np.float64(value)
                 good = double < 9223372036854775808.0 and np.int64(double) == value
                 value = double.view(np.int64)
-            elif 0 < kind < AS_OTHER:
+            elif 0 < kind < instructions.AS_OTHER:
                 low, high, good = rescaled(
                     np.uint64(value), np.uint64(value >> 63), code[pc, 6], kind
                 )
                 if good:
                     put_span(memory, slot, element, np.int64(low), np.int64(high))
-            if kind == AS_DATE:
+            if kind == instructions.AS_DATE:
                 good = FIRST_DAY <= value <= LAST_DAY
-            elif kind == AS_TIMESTAMP and good:
+            elif kind == instructions.AS_TIMESTAMP and good:
                 good = FIRST_MICROS <= value <= LAST_MICROS
-            if good and (kind == 0 or kind >= AS_OTHER):
+            if good and (kind == 0 or kind >= instructions.AS_OTHER):
                 put(memory, slot, element, value)
             elif not good and found[0] == 0:
                 found[0] = code[pc, 4]
             pc += 1
-        elif op in (STRING, BYTES, KEY):
+        elif op in (instructions.STRING, instructions.BYTES, instructions.KEY):
             size, after = _varint(data, pos, end)
             if after < 0:
                 return (-1 if after == -1 else -4), pc
             if size < 0 or size > end - after:
                 return -5, pc
             pos = after + size
-            text = op != BYTES and not is_ascii(data, after, pos)
+            text = op != instructions.BYTES and not is_ascii(data, after, pos)
             if text and not valid_utf8(data, after, pos):
                 return -6, pc
             put_span(memory, slot, element, after, size)
-            if op == KEY:
+            if op == instructions.KEY:
                 if used_keys == len(keys):
                     return GROW_KEYS, 0
                 keys[used_keys, 0] = after
                 keys[used_keys, 1] = pos
                 used_keys += 1
             pc += 1
-        elif op == UNION:
+        elif op == instructions.UNION:
             value, after = _varint(data, pos, end)
             if after < 0:
                 return (-1 if after == -1 else -4), pc
@@ -225,13 +200,13 @@ def _message(
                 return -7, pc
             pos = after
             pc = table[code[pc, 3] + value]
-        elif op == JUMP:
+        elif op == instructions.JUMP:
             pc = code[pc, 3]
-        elif op in (DOUBLE, FLOAT):
-            size = 8 if op == DOUBLE else 4
+        elif op in (instructions.DOUBLE, instructions.FLOAT):
+            size = 8 if op == instructions.DOUBLE else 4
             if size > end - pos:
                 return -1, pc
-            if op == DOUBLE:
+            if op == instructions.DOUBLE:
                 bits = load64(data, pos)
             else:
                 half = np.uint64(0)
@@ -247,7 +222,7 @@ def _message(
                 found[0] = code[pc, 4]
             pos += size
             pc += 1
-        elif op == BOOL:
+        elif op == instructions.BOOL:
             if pos >= end:
                 return -1, pc
             if data[pos] > 1:
@@ -255,10 +230,10 @@ def _message(
             put(memory, slot, element, data[pos])
             pos += 1
             pc += 1
-        elif op == MARK:
+        elif op == instructions.MARK:
             mark(memory, slot, element)
             pc += 1
-        elif op == ENUM:
+        elif op == instructions.ENUM:
             value, after = _varint(data, pos, end)
             if after < 0:
                 return (-1 if after == -1 else -4), pc
@@ -272,8 +247,8 @@ def _message(
                 return _TOO_LARGE, pc
             put_span(memory, slot, element, ~table[entry], table[entry + 1])
             pc += 1
-        elif op in (ARRAY, MAP, NEXT):
-            if op != NEXT:
+        elif op in (instructions.ARRAY, instructions.MAP, instructions.NEXT):
+            if op != instructions.NEXT:
                 if depth == MAX_DEPTH:
                     return -9, pc
                 frame = stack[depth]
@@ -290,7 +265,7 @@ def _message(
                 pos = after
                 frame[2] = pos + size if size >= 0 else -1
                 if count == 0:
-                    if code[pc, 0] == MAP:
+                    if code[pc, 0] == instructions.MAP:
                         if 4 * (used_keys - frame[4]) > len(key_table):
                             return GROW_KEYS, 0
                         if has_twice(data, keys, frame[4], used_keys, key_table):
@@ -313,16 +288,16 @@ def _message(
             if inner >= 0:
                 next_element(memory, at, inner)
             pc += 1
-        elif op == END:
+        elif op == instructions.END:
             if pos != end:
                 return -2, pc
             found[1] = cost
             return DONE, 0
-        elif op == PROBLEM:
+        elif op == instructions.PROBLEM:
             if found[0] == 0:
                 found[0] = code[pc, 3]
             pc += 1
-        elif op == CALL:
+        elif op == instructions.CALL:
             cost += code[pc, 7]
             if cost > limit:
                 return _TOO_LARGE, pc
@@ -333,7 +308,7 @@ def _message(
             frame[0], frame[1], frame[2] = pc + 1, pos, slot
             frame[3], frame[4] = element, code[pc, 5]
             pc = code[pc, 3]
-        elif op == RETURN:
+        elif op == instructions.RETURN:
             depth -= 1
             frame = stack[depth]
             put_span(memory, frame[2], frame[3], frame[1], (pos - frame[1]) | (frame[4] << 32))
@@ -350,10 +325,10 @@ def _message(
             if size > end - pos:
                 return -1, pc
             good = True
-            if op == DECIMAL:
+            if op == instructions.DECIMAL:
                 low, high, good = _int128(data, pos, size)
                 precision, shift = code[pc, 5], code[pc, 6]
-                if good and precision == AS_OTHER:
+                if good and precision == instructions.AS_OTHER:
                     low, high, good = rescaled(low, high, shift, 19)
                     good = good and np.int64(high) == np.int64(low) >> 63
                     if good:
@@ -365,7 +340,7 @@ def _message(
                         good = within(low, high, precision)
                     if good:
                         put_span(memory, slot, element, np.int64(low), np.int64(high))
-            elif op == FIXED:
+            elif op == instructions.FIXED:
                 put_span(memory, slot, element, pos, size)
             else:
                 cost += code[pc, 7]

@@ -11,33 +11,9 @@ from typing import Any
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
+from reader.payload.json import program, tokens
 from reader.payload.json.double import double_bits
 from reader.payload.json.forms import other_number, other_text, other_word, time_of_numbers
-from reader.payload.json.program import (
-    ANY,
-    ARRAY,
-    BASE64,
-    BOOLEAN,
-    DOUBLE,
-    INTEGER,
-    JSON,
-    MAP,
-    OBJECT,
-    PAIRS,
-    STRING,
-    TEXT_PART,
-)
-from reader.payload.json.tokens import (
-    has_bytes,
-    is_base64,
-    is_name,
-    json_text,
-    short_decimal,
-    short_integer,
-    skip_space,
-    string_end,
-    unescape,
-)
 from reader.payload.shared_kernels import (
     DONE,
     FULL,
@@ -79,7 +55,9 @@ def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, c
         if index >= count:
             index -= count
         member = first + index
-        if members[member, 1] == size and is_name(data, pos, end, names, members[member, 0], size):
+        if members[member, 1] == size and tokens.is_name(
+            data, pos, end, names, members[member, 0], size
+        ):
             return index
     low, high = 0, count if count > _TRIED else 0
     while low < high:
@@ -144,7 +122,7 @@ def _put_json(
     for i in range(start, end):
         if data[i] <= 0x20 or data[i] == 0x5C:
             to = counters[1]
-            counters[1] = json_text(data, start, end, side, to)
+            counters[1] = tokens.json_text(data, start, end, side, to)
             put_span(memory, slot, element, ~to, counters[1] - to)
             return
     put_span(memory, slot, element, start, end - start)
@@ -153,7 +131,7 @@ def _put_json(
 @kernel
 def _is_indented(data: Any, start: int, end: int) -> bool:
     """Whether a payload begins as those of Python's client do: `values.INDENTED`."""
-    return bool(has_bytes(data, start, end, _OPEN_BRACE, 0x0A, 0x20, _QUOTE))
+    return bool(tokens.has_bytes(data, start, end, _OPEN_BRACE, 0x0A, 0x20, _QUOTE))
 
 
 @inlined
@@ -169,61 +147,61 @@ def _scalar(
     slot = nodes[node, 1]
     byte = data[pos]
     if byte == _QUOTE:
-        close, escapes = string_end(data, pos, end)
+        close, escapes = tokens.string_end(data, pos, end)
         if close < 0:
             return -1
         begin = pos + 1
         size = close - begin
         if escapes:
             to = counters[1]
-            after = unescape(data, begin, close, side, to)
-            if after < 0 or kind not in (STRING, ANY, JSON):
+            after = tokens.unescape(data, begin, close, side, to)
+            if after < 0 or kind not in (program.STRING, program.ANY, program.JSON):
                 return -1
             begin = ~to
             size = after - to
-            if kind == STRING:
+            if kind == program.STRING:
                 counters[1] = after
-        if kind == STRING:
+        if kind == program.STRING:
             put_span(memory, slot, element, begin, size)
-        elif kind == BASE64:
-            if not is_base64(data, begin, close):
+        elif kind == program.BASE64:
+            if not tokens.is_base64(data, begin, close):
                 return -1
             if nodes[node, 5] and size and _is_indented(data, start, end):
                 if note[0] < 0:
                     note[0], note[1], note[2] = node, DOUBTFUL_BYTES, DOUBTFUL_BYTES
             else:
                 put_span(memory, slot, element, begin, size | (1 << 32))
-        elif kind == JSON and escapes:
+        elif kind == program.JSON and escapes:
             if nodes[node, 3]:
                 return -1
             _put_json(data, pos, close + 1, slot, element, memory, side, counters)
-        elif kind != ANY and not other_text(
+        elif kind != program.ANY and not other_text(
             data, begin, close, nodes, node, element, memory, number, note
         ):
             return -1
         return close + 1
     if byte == 0x2D or 0x30 <= byte <= 0x39:
-        if kind == INTEGER:
-            value, close = short_integer(data, pos, end)
+        if kind == program.INTEGER:
+            value, close = tokens.short_integer(data, pos, end)
             if close >= 0 and nodes[node, 7] <= value <= nodes[node, 4]:
                 put(memory, slot, element, value * nodes[node, 3])
                 return close
-        elif kind == DOUBLE:
-            value, places, close = short_decimal(data, pos, end)
+        elif kind == program.DOUBLE:
+            value, places, close = tokens.short_decimal(data, pos, end)
             if close >= 0:
                 sign = np.int64(byte == 0x2D) << 63
                 put(memory, slot, element, double_bits(value, -places, False) | sign)
                 return close
         return other_number(data, pos, end, nodes, node, element, memory, number, note)
-    if has_bytes(data, pos, end, 0x6E, 0x75, 0x6C, 0x6C):
+    if tokens.has_bytes(data, pos, end, 0x6E, 0x75, 0x6C, 0x6C):
         return pos + 4
-    if kind in (BOOLEAN, ANY):
-        if has_bytes(data, pos, end, 0x74, 0x72, 0x75, 0x65):
-            if kind == BOOLEAN:
+    if kind in (program.BOOLEAN, program.ANY):
+        if tokens.has_bytes(data, pos, end, 0x74, 0x72, 0x75, 0x65):
+            if kind == program.BOOLEAN:
                 put(memory, slot, element, 1)
             return pos + 4
-        if byte == 0x66 and has_bytes(data, pos + 1, end, 0x61, 0x6C, 0x73, 0x65):
-            if kind == BOOLEAN:
+        if byte == 0x66 and tokens.has_bytes(data, pos + 1, end, 0x61, 0x6C, 0x73, 0x65):
+            if kind == program.BOOLEAN:
                 put(memory, slot, element, 0)
             return pos + 5
     return other_word(data, pos, end, nodes, node, element, memory)
@@ -241,7 +219,7 @@ def _message(
     besides those that each row takes. ``note`` is of the first problem: node, and start and end of
     an unknown field's name or what else there is; node -1 if there is none.
     """
-    pos = skip_space(data, start, end)
+    pos = tokens.skip_space(data, start, end)
     if pos >= end or (data[pos] != _OPEN_BRACE and data[pos] != _OPEN_BRACKET):
         return DEFERRED
     depth = 0
@@ -251,7 +229,7 @@ def _message(
     state = _VALUE
     at[0] = row
     while True:
-        pos = skip_space(data, pos, end)
+        pos = tokens.skip_space(data, pos, end)
         if pos >= end:
             return DEFERRED
         byte = data[pos]
@@ -261,10 +239,10 @@ def _message(
                 kind = nodes[node, 0]
                 if depth == MAX_DEPTH:
                     return DEFERRED
-                if byte == _OPEN_BRACE and kind == OBJECT:
+                if byte == _OPEN_BRACE and kind == program.OBJECT:
                     counters[0] += 1
                     mark(memory, nodes[node, 1], element)
-                elif kind == INTEGER and byte == _OPEN_BRACKET:
+                elif kind == program.INTEGER and byte == _OPEN_BRACKET:
                     pos = time_of_numbers(
                         data, pos, end, nodes, node, element, memory, number, note
                     )
@@ -272,10 +250,14 @@ def _message(
                         return DEFERRED
                     state = _AFTER
                     continue
-                elif kind == JSON:
+                elif kind == program.JSON:
                     if byte == _OPEN_BRACKET and nodes[node, 3]:
                         return DEFERRED
-                elif kind not in (ANY, PAIRS, MAP if byte == _OPEN_BRACE else ARRAY):
+                elif kind not in (
+                    program.ANY,
+                    program.PAIRS,
+                    program.MAP if byte == _OPEN_BRACE else program.ARRAY,
+                ):
                     return DEFERRED
                 stack[depth, 0] = node
                 stack[depth, 1] = 0
@@ -308,28 +290,28 @@ def _message(
                 if has_twice(data, keys, stack[top, 2], used_keys, key_table):
                     return DEFERRED
             used_keys = stack[top, 2]
-            if ARRAY <= kind <= MAP:
+            if program.ARRAY <= kind <= program.MAP:
                 put(memory, nodes[holder, 1], at[nodes[holder, 2]], stack[top, 1])
-            elif kind == JSON:
+            elif kind == program.JSON:
                 to = at[nodes[holder, 2]]
                 _put_json(data, stack[top, 5], pos, nodes[holder, 1], to, memory, side, counters)
             depth -= 1
             if depth == 0:
                 counters[2] = cost
-                return DONE if skip_space(data, pos, end) == end else DEFERRED
+                return DONE if tokens.skip_space(data, pos, end) == end else DEFERRED
             state = _AFTER
             continue
         if state == _AFTER:
             if byte != _COMMA:
                 return DEFERRED
-            pos = skip_space(data, pos + 1, end)
+            pos = tokens.skip_space(data, pos + 1, end)
         state = _VALUE
         node = 0
-        if kind == JSON:
-            node = TEXT_PART
-        elif kind == ANY:
+        if kind == program.JSON:
+            node = program.TEXT_PART
+        elif kind == program.ANY:
             node = holder
-        elif ARRAY <= kind <= MAP:
+        elif program.ARRAY <= kind <= program.MAP:
             node = nodes[holder, 3]
             stack[top, 1] += 1
             inner = nodes[holder, 5]
@@ -342,12 +324,12 @@ def _message(
             continue
         index = -1
         close = pos
-        if kind == OBJECT:
+        if kind == program.OBJECT:
             first, count = nodes[holder, 3], nodes[holder, 4]
             index = stack[top, 3]
             if index < count:
                 size = members[first + index, 1]
-                if is_name(data, pos, end, names, members[first + index, 0], size):
+                if tokens.is_name(data, pos, end, names, members[first + index, 0], size):
                     close = pos + size - 1
                 else:
                     index = -1
@@ -356,11 +338,11 @@ def _message(
         if index < 0:
             if pos >= end or data[pos] != _QUOTE:
                 return DEFERRED
-            close, escapes = string_end(data, pos, end)
+            close, escapes = tokens.string_end(data, pos, end)
             if close < 0 or escapes:
                 return DEFERRED
         pos += 1
-        if kind == OBJECT:
+        if kind == program.OBJECT:
             if index < 0:
                 index = _find(data, pos - 1, close + 1, names, members, first, count, stack[top, 3])
             if index >= 0:
@@ -379,9 +361,9 @@ def _message(
             keys[used_keys, 0] = pos
             keys[used_keys, 1] = close
             used_keys += 1
-            if kind == MAP:
+            if kind == program.MAP:
                 put_span(memory, nodes[holder, 4], at[max(nodes[holder, 5], 0)], pos, close - pos)
-            elif kind == PAIRS:
+            elif kind == program.PAIRS:
                 # The item is an object of two members, the key and the value.
                 element = at[nodes[node, 2]]
                 mark(memory, nodes[node, 1], element)
@@ -390,7 +372,7 @@ def _message(
                 if not other_text(data, pos, close, nodes, key, element, memory, number, note):
                     return DEFERRED
                 node = members[first + 1, 2]
-        pos = skip_space(data, close + 1, end)
+        pos = tokens.skip_space(data, close + 1, end)
         if pos >= end or data[pos] != _COLON:
             return DEFERRED
         pos += 1
