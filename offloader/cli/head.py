@@ -1,31 +1,24 @@
 """``pulsar-lake head``: a topic's first messages, without a JVM."""
 
-from offloader.cli.message_output import (
-    ColumnsOption,
-    FormatOption,
-    MessageFormat,
-    MessagePrinter,
-    RowsOption,
-    TopicArgument,
-    start_lean,
-    wanted_columns,
-)
+from offloader.cli import message_output
 from offloader.cli.options import ConfigOption, settings
 
 
 def head(
-    topic: TopicArgument,
-    count: RowsOption = 10,
-    columns: ColumnsOption = None,
-    kind: FormatOption = MessageFormat.table,
+    topic: message_output.TopicArgument,
+    count: message_output.RowsOption = 10,
+    columns: message_output.ColumnsOption = None,
+    kind: message_output.FormatOption = message_output.MessageFormat.table,
     config: ConfigOption = None,
 ) -> None:
     """Print the first messages of a topic, oldest first, wherever they are stored.
 
     In the order of the log within a partition, merged by publish time.
     """
-    start_lean()
+    message_output.start_lean()
     from reader import open_topic  # heavy: pyarrow
 
     with open_topic(settings(config), topic) as opened:
-        MessagePrinter(kind, columns).show(opened.head(count, wanted_columns(columns)))
+        message_output.MessagePrinter(kind, columns).show(
+            opened.head(count, message_output.wanted_columns(columns))
+        )

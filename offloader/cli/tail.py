@@ -5,28 +5,19 @@ from typing import Annotated
 
 import typer
 
-from offloader.cli.message_output import (
-    ColumnsOption,
-    FormatOption,
-    MessageFormat,
-    MessagePrinter,
-    RowsOption,
-    TopicArgument,
-    start_lean,
-    wanted_columns,
-)
+from offloader.cli import message_output
 from offloader.cli.options import ConfigOption, settings
 from offloader.cli.render import say
 
 
 def tail(
-    topic: TopicArgument,
-    count: RowsOption = 10,
+    topic: message_output.TopicArgument,
+    count: message_output.RowsOption = 10,
     follow: Annotated[
         bool, typer.Option("-f", help="Go on with each message that comes, until Ctrl-C.")
     ] = False,
-    columns: ColumnsOption = None,
-    kind: FormatOption = MessageFormat.table,
+    columns: message_output.ColumnsOption = None,
+    kind: message_output.FormatOption = message_output.MessageFormat.table,
     config: ConfigOption = None,
 ) -> None:
     """Print the last messages of a topic, oldest first, wherever they are stored.
@@ -34,7 +25,7 @@ def tail(
     In the order of the log within a partition, merged by publish time. With -f new messages
     follow, each once, and JSON is one object a line. No subscription is left behind.
     """
-    start_lean()
+    message_output.start_lean()
     from reader import open_topic  # heavy: pyarrow
 
     shown: list[str] = []
@@ -45,8 +36,8 @@ def tail(
             shown.append(text)
             say(f"waiting: {text}", err=True)
 
-    names = wanted_columns(columns)
-    printer = MessagePrinter(kind, columns, endless=follow)
+    names = message_output.wanted_columns(columns)
+    printer = message_output.MessagePrinter(kind, columns, endless=follow)
     with open_topic(settings(config), topic) as opened:
         if not follow:
             printer.show(opened.tail(count, names))
