@@ -69,11 +69,10 @@ from reader.decode.encryption.decryption import Decryption, plain_entry, private
 from reader.decode.partition_context import NoContext, PartitionContext
 from reader.decode.prewarm import prewarm
 from reader.decode.seen import Seen
-from reader.decode.tables import FREE_INFLATED, MAX_PROPERTIES
+from reader.decode.tables import FREE_INFLATED
 
 __all__ = [
     "FREE_INFLATED",
-    "MAX_PROPERTIES",
     "NO_CHUNKS",
     "Chunk",
     "ChunkMemory",

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from reader.errors import CorruptError
 from reader.model import Position
 from reader.pulsar import NO_LOG, LogEnd
-from reader.sink import Manifest, PartitionEntries, StagedFile, inline_of
+from reader.sink import Manifest, StagedFile
+from reader.sink.manifest import PartitionEntries
 from reader.sink.staged_entries import Run, ShownSchema
+from reader.sink.staging import inline_of
 from tests.support.examples import examples
 
 A, B, C = (f"persistent://t/n/x-partition-{number}" for number in range(3))

@@ -9,8 +9,8 @@ import pytest
 from reader.encode import EncodedEntry, EntryFormat
 from reader.errors import CorruptError, UnavailableError
 from reader.model import Partition
-from reader.sink import Manifest, StagedFile, StagingWriter, inline_of
-from reader.sink.staging import StagedEntries, staging_directory
+from reader.sink import Manifest, StagedFile, StagingWriter
+from reader.sink.staging import StagedEntries, inline_of, staging_directory
 from tests.unit.decode.entries import PARTITION
 from tests.unit.encode.messages.encoding import Row, encode
 from tests.unit.sink.worlds import TARGET, World, batches

@@ -19,8 +19,9 @@ from reader.encode import EncodedEntry
 from reader.model import Partition, Position
 from reader.model.columns import rows_between
 from reader.pulsar import LedgerInfo, LogEnd, PartitionLedgers
-from reader.scan import RowsBehind
-from reader.sink import Manifest, NamedWrite, PartitionEntries, StagedFile, StagingWriter, Target
+from reader.scan.behind import RowsBehind
+from reader.sink import Manifest, NamedWrite, StagedFile, StagingWriter, Target
+from reader.sink.manifest import PartitionEntries
 from reader.sink.sending import PartitionTask, Sent, send_partition
 from tests.unit.decode.entries import PARTITION, decode
 from tests.unit.encode.messages.encoding import Row, encode
