@@ -164,7 +164,7 @@ class Manifest:
                 {str(one): int(first) for one, first in value["following"].items()},
                 bool(value["encrypted"]),
                 bool(value["sent"]),
-                bool(value.get("named", True)),
+                bool(value["named"]),
                 data[4 + size :],
                 [str(one) for one in value["files"]],
                 path,
@@ -212,13 +212,12 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 def _partition(value: Mapping[str, Any]) -> PartitionEntries:
-    first = int(value["first"])
     return PartitionEntries(
         str(value["partition"]),
-        first,
+        int(value["first"]),
         int(value["ids"]),
-        int(value.get("before", first - 1)),
-        ShownSchema(_bytes(value["schema"]), _bytes(value.get("schemaVersion"))),
+        int(value["before"]),
+        ShownSchema(_bytes(value["schema"]), _bytes(value["schemaVersion"])),
         [(str(path), Run(*map(int, run))) for path, *run in value["parts"]],
         LogEnd(Position.parse(value["end"]), str(value["log"])),
     )
