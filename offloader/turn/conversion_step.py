@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from offloader import convert
 from offloader.commit import max_file_age_ms
 from offloader.config import OffloadConfig
+from offloader.convert import (
+    ChunkSequences,
+    Conversion,
+    ConversionJobs,
+    ConversionSpec,
+    ConvertedPack,
+    Pack,
+    begins_at,
+    incomplete_at,
+    lookback_of,
+    plan_packs,
+    unfinished_rows,
+)
 from offloader.convert.due_segments import due_ledgers, due_segments, due_splits
 from offloader.model import Due, settings_of, size_text
 from offloader.output import Addition, Advance, WrittenFile
@@ -48,7 +60,7 @@ class ConversionStep:
         self,
         clients: Clients,
         config: OffloadConfig,
-        jobs: convert.ConversionJobs[SparkContext],
+        jobs: ConversionJobs[SparkContext],
         timeouts: ChunkTimeouts,
         *,
         say: Callable[[str], None],
@@ -79,7 +91,7 @@ class ConversionStep:
             )
             splits = due_splits(segments, settings.split_bytes)
         columns = pa.schema([*fields, *METADATA])
-        spec = convert.ConversionSpec(
+        spec = ConversionSpec(
             self._clients.settings,
             topic,
             RowFormat(
@@ -90,7 +102,7 @@ class ConversionStep:
             ).set_up(self._clients.settings.pulsar, topic),
             statistics_columns(columns, settings.statistics_columns),
         )
-        packs = convert.plan_packs(splits, settings.split_bytes)
+        packs = plan_packs(splits, settings.split_bytes)
         converted = self._run(spec, packs, dues, options)
         files = [task.file for task in converted if task.file is not None]
         advances = []
@@ -130,11 +142,11 @@ class ConversionStep:
 
     def _run(
         self,
-        spec: convert.ConversionSpec,
-        packs: tuple[convert.Pack, ...],
+        spec: ConversionSpec,
+        packs: tuple[Pack, ...],
         dues: Sequence[Due],
         options: TurnOptions,
-    ) -> tuple[convert.ConvertedPack, ...]:
+    ) -> tuple[ConvertedPack, ...]:
         """What came of the packs; how long they waited for a Spark job, and how long it ran, is
         told.
         """
@@ -146,7 +158,7 @@ class ConversionStep:
             timer.took("wait", times[-1] - times[-2])
             self._say(_begin(spec.topic, dues))
 
-        conversion = convert.Conversion(
+        conversion = Conversion(
             spec=spec, packs=packs, workers=options.workers, begun=begun, progress=options.progress
         )
         converted = self._jobs.convert(conversion)
@@ -154,11 +166,7 @@ class ConversionStep:
         return converted
 
     def _advance(
-        self,
-        spec: convert.ConversionSpec,
-        held: HeldTopic,
-        step: Due,
-        converted: Sequence[convert.ConvertedPack],
+        self, spec: ConversionSpec, held: HeldTopic, step: Due, converted: Sequence[ConvertedPack]
     ) -> tuple[Advance, list[WrittenFile]]:
         """(the partition's step, a file of the incomplete messages that it gives up)."""
         before = held.lookbacks()[step.partition]
@@ -183,11 +191,11 @@ class ConversionStep:
 
     def _give_up(
         self,
-        spec: convert.ConversionSpec,
+        spec: ConversionSpec,
         held: HeldTopic,
         step: Due,
         before: Position | None,
-        converted: Sequence[convert.ConvertedPack],
+        converted: Sequence[ConvertedPack],
     ) -> tuple[Position | None, Position | None, list[WrittenFile]]:
         """(where the first message begins that stays incomplete, where the last one does that is
         given up, a file of those, and of chunks that would be in no row).
@@ -210,7 +218,7 @@ class ConversionStep:
         left = {uuid: chunks for uuid, chunks in waiting.items() if uuid not in given_up}
         kept = LeftIncomplete(step.created_at, step.upto, left) if left else None
         self._left.put(partition, kept)
-        lookback = convert.lookback_of(left)
+        lookback = lookback_of(left)
         ended = {u: chunks for u, chunks in sequences.items() if chunks and u not in waiting}
         if not given_up and not ended:
             return lookback, None, []
@@ -218,7 +226,7 @@ class ConversionStep:
             self._say(
                 f"{partition}: {len(given_up)} chunked messages were never completed: given up"
             )
-        rows = convert.unfinished_rows(
+        rows = unfinished_rows(
             self._clients,
             partition,
             spec.rows,
@@ -230,11 +238,11 @@ class ConversionStep:
         )
         writer = spec.writer(self._clients.storage)
         file = writer.write(partition.index, step.upto, rows)
-        last = max(map(convert.begins_at, given_up.values()), default=None)
+        last = max(map(begins_at, given_up.values()), default=None)
         return lookback, last, [file] if file else []
 
     def _given_up(
-        self, held: HeldTopic, step: Due, waiting: convert.ChunkSequences
+        self, held: HeldTopic, step: Due, waiting: ChunkSequences
     ) -> Mapping[bytes, ChunkSequence]:
         timeout_ms = settings_of(self._config, step.partition.topic).chunk_timeout_ms
         listing = held.listed[step.partition]
@@ -247,12 +255,12 @@ class ConversionStep:
             self._say(f"{step.partition}: no message is given up: {error}")
             return {}
 
-    def _incomplete_at(self, held: HeldTopic, step: Due, begin: Position) -> convert.ChunkSequences:
+    def _incomplete_at(self, held: HeldTopic, step: Due, begin: Position) -> ChunkSequences:
         """The messages that are incomplete at the step's watermark: they begin at ``begin``."""
         left = self._left.get(step.partition)
         if left is not None and left.holds(step, begin, held.listed[step.partition]):
             return left.sequences
-        return convert.incomplete_at(
+        return incomplete_at(
             self._clients, step.partition, step.watermark, begin, self._config.source
         )
 

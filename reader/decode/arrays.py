@@ -4,7 +4,6 @@ import base64
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,13 +11,11 @@ from reader.decode import tables
 from reader.decode.passes.column_memory import IN_ARENA, IN_INFLATED, fill_spans
 from reader.decode.passes.copies import gather
 from reader.decode.passes.other_fields import copy_other_fields, measure_other_fields
+from reader.kernels.array_types import Bools, Bytes, Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes
 from reader.model import StoredTimes
 from reader.model.columns import METADATA
-
-_Int64s = npt.NDArray[np.int64]
-_Bytes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +23,35 @@ class Rows:
     """A portion of rows: what every column is built from."""
 
     partition: int
-    ledger_ids: _Int64s  # of the block's entries
-    entry_ids: _Int64s
-    arena: _Bytes
-    inflated: _Bytes
-    entries: _Int64s  # (E_FIELDS, entries of the block)
-    rows: _Int64s  # (R_FIELDS, at least count)
-    pairs: _Int64s  # (P_FIELDS, properties of all rows), empty if they are not wanted
+    ledger_ids: Int64s  # of the block's entries
+    entry_ids: Int64s
+    arena: Bytes
+    inflated: Bytes
+    entries: Int64s  # (E_FIELDS, entries of the block)
+    rows: Int64s  # (R_FIELDS, at least count)
+    pairs: Int64s  # (P_FIELDS, properties of all rows), empty if they are not wanted
     count: int
 
     def __len__(self) -> int:
         return self.count
 
-    def row(self, field: int) -> _Int64s:
+    def row(self, field: int) -> Int64s:
         return self.rows[field, : self.count]
 
-    def entry(self, field: int) -> _Int64s:
+    def entry(self, field: int) -> Int64s:
         """A field of each row's entry."""
-        found: _Int64s = self.entries[field][self.row(tables.R_ENTRY)]
+        found: Int64s = self.entries[field][self.row(tables.R_ENTRY)]
         return found
 
 
-def _bitmap(valid: npt.NDArray[np.bool_] | None) -> tuple[pa.Buffer | None, int]:
+def _bitmap(valid: Bools | None) -> tuple[pa.Buffer | None, int]:
     """(validity buffer, number of nulls)."""
     if valid is None or valid.all():
         return None, 0
     return pa.py_buffer(np.packbits(valid, bitorder="little")), int((~valid).sum())
 
 
-def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -> pa.Array:
+def _binary(rows: Rows, kind: pa.DataType, offsets: Int64s, lengths: Int64s) -> pa.Array:
     """Strings or bytes out of the two arenas; a length of -1 is NULL."""
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(np.maximum(lengths, 0), out=starts[1:])
@@ -74,7 +71,7 @@ def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -
     return pa.Array.from_buffers(kind, len(lengths), buffers, nulls)
 
 
-def _keep_last(rows: Rows, pairs: _Int64s, first: int, stop: int) -> None:
+def _keep_last(rows: Rows, pairs: Int64s, first: int, stop: int) -> None:
     """Keep the last of each key among ``pairs[:, first:stop]``, for any number of pairs."""
     # Through memoryviews: one by one, NumPy's numbers and slices take four times as long.
     arena, inflated = rows.arena.data, rows.inflated.data
@@ -125,7 +122,7 @@ def other_metadata(rows: Rows) -> pa.Array:
     return pa.StructArray.from_arrays(members, fields=list(kind), mask=missing)
 
 
-def _other_fields(rows: Rows, offsets: _Int64s, lengths: _Int64s, *, single: bool) -> pa.Array:
+def _other_fields(rows: Rows, offsets: Int64s, lengths: Int64s, *, single: bool) -> pa.Array:
     """The fields without a column of the metadata there; NULL without any."""
     offsets, lengths = np.ascontiguousarray(offsets), np.ascontiguousarray(lengths)
     starts = np.zeros(len(lengths) + 1, np.int64)

@@ -26,13 +26,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.decode import chunk_sequence, tables
 from reader.decode.aborted_transactions import Transactions
 from reader.decode.encryption.decryption import Decryption
 from reader.decode.encryption.headers import read_headers
 from reader.decode.partition_context import PartitionContext
+from reader.kernels.array_types import Bytes, Int64s
 from reader.model import EntryBlock
 
 KEPT_BYTES = 32 << 20
@@ -80,9 +80,7 @@ class ChunkJoiner:
         changed, self._changed = self._changed, {}
         return changed
 
-    def join(
-        self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
-    ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
+    def join(self, block: EntryBlock, arena: Bytes, entries: Int64s) -> tuple[EntryBlock, Bytes]:
         """Decide each CHUNK of ``entries``.
 
         A last chunk's entry is replaced by one with the whole payload, at the end of the arena.
@@ -130,10 +128,10 @@ class ChunkJoiner:
     def _joined(
         self,
         block: EntryBlock,
-        arena: npt.NDArray[np.uint8],
-        entries: npt.NDArray[np.int64],
+        arena: Bytes,
+        entries: Int64s,
         joins: Sequence[tuple[int, chunk_sequence.ChunkSequence]],
-    ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
+    ) -> tuple[EntryBlock, Bytes]:
         """Put the chunks of each (entry, its chunks) together at the end of the arena."""
         payloads = self._payloads([one for _, chunks in joins for one in chunks], block)
         wholes = []
@@ -159,7 +157,7 @@ class ChunkJoiner:
 
     def _payloads(
         self, chunks: Sequence[chunk_sequence.Chunk], block: EntryBlock
-    ) -> dict[tuple[int, int], npt.NDArray[np.uint8]]:
+    ) -> dict[tuple[int, int], Bytes]:
         """The payloads of those chunks that are not in ``block``, by (ledger, entry)."""
         own = set(block.entry_ids.tolist())
         found = {}
@@ -187,26 +185,24 @@ class _KeptPayloads:
     """
 
     def __init__(self) -> None:
-        self._payloads: dict[tuple[int, int], npt.NDArray[np.uint8]] = {}
+        self._payloads: dict[tuple[int, int], Bytes] = {}
         self._size = 0
 
-    def put(self, chunk: chunk_sequence.Chunk, payload: npt.NDArray[np.uint8]) -> None:
+    def put(self, chunk: chunk_sequence.Chunk, payload: Bytes) -> None:
         self._payloads[chunk.ledger, chunk.entry] = payload.copy()
         self._size += len(payload) + _KEPT_OVERHEAD
         while self._size > KEPT_BYTES:
             oldest = self._payloads.pop(next(iter(self._payloads)))
             self._size -= len(oldest) + _KEPT_OVERHEAD
 
-    def take(self, chunk: chunk_sequence.Chunk) -> npt.NDArray[np.uint8] | None:
+    def take(self, chunk: chunk_sequence.Chunk) -> Bytes | None:
         found = self._payloads.pop((chunk.ledger, chunk.entry), None)
         if found is not None:
             self._size -= len(found) + _KEPT_OVERHEAD
         return found
 
 
-def _payload(
-    arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], i: int
-) -> npt.NDArray[np.uint8]:
+def _payload(arena: Bytes, entries: Int64s, i: int) -> Bytes:
     at = int(entries[tables.E_PAYLOAD, i])
     return arena[at : at + int(entries[tables.E_PAYLOAD_LENGTH, i])]
 
@@ -220,7 +216,7 @@ def chunk_headers(
     return [_chunk(block, block.arena, entries, i) for i in _chunk_entries(entries)]
 
 
-def _chunk_entries(entries: npt.NDArray[np.int64]) -> list[int]:
+def _chunk_entries(entries: Int64s) -> list[int]:
     encrypted = (entries[tables.E_KIND] == tables.WHOLE) & (
         entries[tables.E_REASON] == tables.ENCRYPTED
     )
@@ -229,7 +225,7 @@ def _chunk_entries(entries: npt.NDArray[np.int64]) -> list[int]:
 
 
 def _chunk(
-    block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], i: int
+    block: EntryBlock, arena: Bytes, entries: Int64s, i: int
 ) -> tuple[bytes, chunk_sequence.Chunk]:
     at = int(entries[tables.E_UUID, i])
     uuid = arena[at : at + int(entries[tables.E_UUID_LENGTH, i])].tobytes()

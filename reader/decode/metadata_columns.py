@@ -10,6 +10,7 @@ from reader.decode import tables
 from reader.decode.arrays import Rows, other_metadata, properties
 from reader.decode.encryption.encryption_context import context_array
 from reader.decode.passes import column_memory
+from reader.kernels.array_types import Int64s
 from reader.kernels.memory import empty_bytes
 from reader.model.columns import METADATA
 
@@ -36,8 +37,6 @@ _PLAN = {
     "__firstChunkEntryId": (column_memory.ENTRY, tables.E_BEGIN_ENTRY, -1),
 }
 _COLUMNS = (*_PLAN, "__partition", "__encryptionContext", "__otherMetadata")
-
-_Int64s = npt.NDArray[np.int64]
 
 
 class Repeated:
@@ -90,7 +89,7 @@ class MetadataColumns:
             and name != "__messageProperties"
         ]
 
-    def of(self, rows: Rows, *, encrypted: bool) -> tuple[dict[str, pa.Array], _Int64s, bool]:
+    def of(self, rows: Rows, *, encrypted: bool) -> tuple[dict[str, pa.Array], Int64s, bool]:
         """(the columns, each row's schema version or -1, whether any row is rescued).
 
         ``encrypted``: whether any entry may be.

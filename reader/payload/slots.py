@@ -28,6 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.memory import empty_bytes, empty_int64s
 from reader.payload.column_types import Layout, ListOf, MapOf, Missing, Struct
 from reader.payload.shared_kernels import (
@@ -40,8 +41,6 @@ from reader.payload.shared_kernels import (
 )
 
 Converter = Callable[[bytes], bytes]
-Int64s = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
 _LENGTH_MASK = (1 << 32) - 1
 _AT_A_TIME = 4096
 _SAMPLE = 256

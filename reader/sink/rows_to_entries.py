@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader import encode
 from reader.clients import Clients
 from reader.errors import ConfigurationError, NotFoundError
+from reader.kernels.array_types import Bools, Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Topic
 from reader.model.column_names import same_name
@@ -22,7 +22,6 @@ from reader.model.columns import metadata_index
 from reader.sink.sink_options import SinkOptions
 from reader.sink.target import Target, payload_columns, resolve_target
 
-Int64s = npt.NDArray[np.int64]
 _MOST_TOPICS = 10_000
 
 
@@ -180,7 +179,7 @@ class _TopicWriter:
 
     def _encoded(
         self, batch: pa.RecordBatch, columns: encode.MessageColumns, numbers: Int64s
-    ) -> tuple[ByteSpans, ByteSpans | None, npt.NDArray[np.bool_]]:
+    ) -> tuple[ByteSpans, ByteSpans | None, Bools]:
         """Payloads of all rows, keys that are out of the payload, and which rows are null values.
 
         A tombstone is one, unless it has values: these may well be a payload without a byte, which
@@ -247,7 +246,7 @@ def _numbered(numbers: Int64s) -> Iterator[None]:
         raise
 
 
-def _require_none(bad: npt.NDArray[np.bool_], why: str, hint: str) -> None:
+def _require_none(bad: Bools, why: str, hint: str) -> None:
     if bad.any():
         raise ConfigurationError(why, hint=hint, context={"row": int(np.flatnonzero(bad)[0])})
 

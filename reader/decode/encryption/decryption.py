@@ -20,7 +20,6 @@ from dataclasses import replace
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
@@ -30,6 +29,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from reader.decode import tables
 from reader.decode.encryption.encryption_context import encryption_keys
 from reader.errors import ConfigurationError, UnavailableError
+from reader.kernels.array_types import Bytes, Int64s
 from reader.model import EntryBlock
 from reader.wire.pulsar_pb2 import BrokerEntryMetadata
 
@@ -89,8 +89,8 @@ class Decryption:
         return "; ".join(filter(None, (reason, more)))
 
     def decrypt_block(
-        self, block: EntryBlock, entries: npt.NDArray[np.int64], marks: npt.NDArray[np.uint8]
-    ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
+        self, block: EntryBlock, entries: Int64s, marks: Bytes
+    ) -> tuple[EntryBlock, Bytes]:
         """The block with its entries decrypted where possible, behind the others; the new marks."""
         offsets, lengths, marks = block.offsets.copy(), block.lengths.copy(), marks.copy()
         end = len(block.arena)
@@ -216,8 +216,6 @@ def _ecies(private: ec.EllipticCurvePrivateKey, encrypted: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(sealed, pad, strict=False))
 
 
-def _piece(
-    block: EntryBlock, entries: npt.NDArray[np.int64], i: int, start: int, length: int
-) -> bytes:
+def _piece(block: EntryBlock, entries: Int64s, i: int, start: int, length: int) -> bytes:
     at = int(entries[start, i])
     return block.arena[at : at + int(entries[length, i])].tobytes()

@@ -12,10 +12,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from reader.decode import tables
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.memory import empty_bytes
 
 # Up to this many bytes are decompressed at once, and then copied.
@@ -31,7 +31,7 @@ def _codec(name: str) -> pa.Codec:
     return pa.Codec(name)
 
 
-def _zlib(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+def _zlib(data: memoryview, out: Bytes) -> bool:
     """In pieces: the module would double its buffers, and copy what it has not read."""
     stream = zlib.decompressobj()
     done = 0
@@ -50,7 +50,7 @@ def _zlib(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
     return done == len(out)
 
 
-def _snappy(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+def _snappy(data: memoryview, out: Bytes) -> bool:
     """A block begins with its size as a varint; google/snappy, format_description.txt."""
     stated, size = 0, len(out)
     for at, byte in enumerate(data[:5]):
@@ -74,7 +74,7 @@ def _zstd_content_size(data: memoryview) -> int | None:
     return int.from_bytes(data[at : at + width], "little") + (256 if width == 2 else 0)
 
 
-def _zstd(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+def _zstd(data: memoryview, out: Bytes) -> bool:
     size = len(out)
     if 0 < size <= _PIECE and _zstd_content_size(data) == size:  # the library then checks it
         return _copied(_codec("zstd").decompress(data, size), out)
@@ -88,21 +88,21 @@ def _zstd(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
         return not len(stream.read_buffer(1))
 
 
-def _copied(result: Any, out: npt.NDArray[np.uint8]) -> bool:
+def _copied(result: Any, out: Bytes) -> bool:
     if len(result) != len(out):
         return False
     out[:] = np.frombuffer(result, np.uint8)
     return True
 
 
-_INFLATERS: dict[int, Callable[[memoryview, npt.NDArray[np.uint8]], bool]] = {
+_INFLATERS: dict[int, Callable[[memoryview, Bytes], bool]] = {
     tables.ZLIB: _zlib,
     tables.ZSTD: _zstd,
     tables.SNAPPY: _snappy,
 }
 
 
-def _inflate_one(kind: int, data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+def _inflate_one(kind: int, data: memoryview, out: Bytes) -> bool:
     """Whether ``data`` gave exactly ``out``."""
     try:
         return _INFLATERS[kind](data, out)
@@ -110,7 +110,7 @@ def _inflate_one(kind: int, data: memoryview, out: npt.NDArray[np.uint8]) -> boo
         return False
 
 
-def refuse_bombs(entries: npt.NDArray[np.int64], expanded_bytes: int) -> None:
+def refuse_bombs(entries: Int64s, expanded_bytes: int) -> None:
     """Mark entries that a few bytes would blow up, or that cannot be what they state: kind WHOLE.
 
     ``expanded_bytes``: what payloads may state, however few bytes are stored of them. Above its
@@ -140,7 +140,7 @@ def refuse_bombs(entries: npt.NDArray[np.int64], expanded_bytes: int) -> None:
         entries[tables.E_REASON, which] = reason
 
 
-def keep_singles_compressed(entries: npt.NDArray[np.int64]) -> None:
+def keep_singles_compressed(entries: Int64s) -> None:
     """Pass off compressed messages outside of batches as not compressed.
 
     Each is one row, whether its payload can be decompressed or not. For callers that want no
@@ -152,9 +152,7 @@ def keep_singles_compressed(entries: npt.NDArray[np.int64]) -> None:
     entries[tables.E_COMPRESSION, alone] = tables.NONE
 
 
-def inflate(
-    arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], first: int, stop: int
-) -> npt.NDArray[np.uint8]:
+def inflate(arena: Bytes, entries: Int64s, first: int, stop: int) -> Bytes:
     """A buffer for the payloads of entries ``first..stop - 1``; all but LZ4 are decompressed.
 
     Their payload offsets then point into it, and the kind of those that fail becomes WHOLE; for LZ4

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.decode import tables
 from reader.decode.passes.decompression import inflate
 from reader.decode.passes.messages import read_messages
+from reader.kernels.array_types import Bools, Bytes, Int64s
 from reader.kernels.memory import empty_int64s
 
 # So many bytes are decompressed at once, unless one entry has more: a block of 4 MiB as a whole,
@@ -24,15 +24,13 @@ PORTION_BYTES = 32 << 20
 class Portion(NamedTuple):
     """The first ``size`` columns of ``rows``. ``inflated``: payloads that they point into."""
 
-    inflated: npt.NDArray[np.uint8]
-    rows: npt.NDArray[np.int64]
-    pairs: npt.NDArray[np.int64]
+    inflated: Bytes
+    rows: Int64s
+    pairs: Int64s
     size: int
 
 
-def portions(
-    arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], *, with_pairs: bool
-) -> Iterator[Portion]:
+def portions(arena: Bytes, entries: Int64s, *, with_pairs: bool) -> Iterator[Portion]:
     """The rows of ``entries``, in order. ``with_pairs``: whether properties are wanted.
 
     Each portion is valid until the next is asked for. What turns out to be unreadable is marked so
@@ -62,7 +60,7 @@ def portions(
                 yield Portion(inflated, rows, pairs, count)
 
 
-def stated_rows(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def stated_rows(entries: Int64s) -> Int64s:
     """Return how many rows each entry can become, by its header: no entry becomes more.
 
     A batch that is rescued whole is one row.
@@ -73,30 +71,28 @@ def stated_rows(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.where(batch, entries[tables.E_MESSAGES], 1)
 
 
-def gives_rows(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def gives_rows(entries: Int64s) -> Bools:
     """Which entries are neither hidden nor outside of the publish range."""
-    found: npt.NDArray[np.bool_] = (entries[tables.E_KIND] != tables.HIDDEN) & (
+    found: Bools = (entries[tables.E_KIND] != tables.HIDDEN) & (
         entries[tables.E_KIND] != tables.OUTSIDE
     )
     return found
 
 
-def _sizes(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _sizes(entries: Int64s) -> Int64s:
     """Inflated payload sizes, as the headers state them."""
     plain = entries[tables.E_COMPRESSION] == tables.NONE
-    sizes: npt.NDArray[np.int64] = np.where(
-        plain, entries[tables.E_PAYLOAD_LENGTH], entries[tables.E_INFLATED]
-    )
+    sizes: Int64s = np.where(plain, entries[tables.E_PAYLOAD_LENGTH], entries[tables.E_INFLATED])
     return sizes
 
 
-def _cut(weights: npt.NDArray[np.int64], most: int, start: int) -> int:
+def _cut(weights: Int64s, most: int, start: int) -> int:
     """Where ``most`` of the cumulated ``weights`` from ``start`` on ends; one element at least."""
     before = weights[start - 1] if start else 0
     return max(int(np.searchsorted(weights, before + most, side="right")), start + 1)
 
 
-def _groups(entries: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _groups(entries: Int64s) -> Iterator[tuple[int, int]]:
     """(first, stop) of entries that are decompressed together."""
     sums = np.cumsum(np.where(entries[tables.E_KIND] == tables.MESSAGES, _sizes(entries), 0))
     first = 0

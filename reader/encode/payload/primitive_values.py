@@ -10,7 +10,8 @@ import pyarrow as pa
 from reader.encode.payload.arrow_columns import leaves
 from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.row_writer import kernel as k
-from reader.encode.payload.row_writer.blocks import Block, Bytes, Int64s
+from reader.encode.payload.row_writer.blocks import Block
+from reader.kernels.array_types import Bytes, Int64s
 from reader.payload.primitive import DAY_NS, PRIMITIVES
 
 _BITS = {"INT8": 8, "INT16": 16, "INT32": 32, "INT64": 64}

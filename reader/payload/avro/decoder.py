@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.kernels.array_types import Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload.avro.kernel import ERRORS, FRAME, MAX_DEPTH, run_avro
 from reader.payload.avro.program import compile_avro
@@ -42,7 +43,7 @@ class AvroDecoder:
         self._columns = {name: out for name, out in columns.items() if name in wanted}
         self._program = compile_avro(schemas, layout, columns)
 
-    def decode(self, spans: ByteSpans, versions: npt.NDArray[np.int64], room: int) -> Decoded:
+    def decode(self, spans: ByteSpans, versions: Int64s, room: int) -> Decoded:
         """As many of the first rows as fit ``room``: wanted columns, one value a span.
 
         Every present row's version must be one that the decoder was made with.
@@ -74,9 +75,7 @@ class AvroDecoder:
         unread = {*np.flatnonzero(status[:row] < 0).tolist(), *(i for i in refused if i < row)}
         return Decoded(row, arrays, problems | {i: why for i in refused if i < row}, unread)
 
-    def _fitting(
-        self, spans: ByteSpans, versions: npt.NDArray[np.int64], room: int
-    ) -> tuple[int, list[int]]:
+    def _fitting(self, spans: ByteSpans, versions: Int64s, room: int) -> tuple[int, list[int]]:
         """(rows whose text fits ``room``, and one at least; which of them have too much of it).
 
         The kernel counts what text has besides strings: these grow as they are written as JSON,
@@ -97,9 +96,7 @@ class AvroDecoder:
         rows = min(max(fitting, 1), len(versions))
         return rows, [row for row in refused if row < rows]
 
-    def _problems(
-        self, status: npt.NDArray[np.int64], detail: npt.NDArray[np.int64]
-    ) -> dict[int, str]:
+    def _problems(self, status: Int64s, detail: Int64s) -> dict[int, str]:
         problems = {}
         for row in np.flatnonzero(status).tolist():
             code = int(status[row])

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from reader.encode.payload.row_writer import kernel as k
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes, empty_int64s
 
-Bytes = npt.NDArray[np.uint8]
-Int64s = npt.NDArray[np.int64]
 # The most that a value takes besides its span.
 _MOST = {
     k.CONSTANT: 0, k.ZIGZAG: 10, k.VARINT: 10, k.RAW: 0, k.SPAN: 0, k.SIZED: 10,
