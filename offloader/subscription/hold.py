@@ -277,14 +277,9 @@ def _normal(listing: pulsar.PartitionLedgers, held: Position) -> Position:
     last entry of the last ledger: the open one is not listed any more if its first write failed.
     """
     for ledger in listing.ledgers:
-        if ledger.ledger_id > held.ledger:
-            return Position(ledger.ledger_id, 0)
         if ledger.ledger_id == held.ledger and held.entry <= listing.last_entry(ledger):
             return held
-    if not listing.ledgers:
-        return held
-    last = listing.ledgers[-1]
-    return Position(last.ledger_id, listing.last_entry(last) + 1)
+    return next_needed(listing, held.ledger) or held
 
 
 def verify(
