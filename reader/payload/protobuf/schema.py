@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError, Message
 from reader.errors import UnsupportedError
 from reader.model.column_names import ColumnNames
 from reader.payload import column_types
+from reader.payload.avro_schema import MALFORMED
 
 # A message used twice is copied, so few descriptors can make a huge tree.
 MAX_NODES = 20_000
@@ -65,15 +66,7 @@ def native_schema(definition: str) -> ProtobufSchema:
         _add(pool, files, parsed["rootFileDescriptorName"])
         found = pool.FindMessageTypeByName(parsed["rootMessageTypeName"])
         return _schema(found, proto3)
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        DecodeError,
-        RecursionError,
-    ) as error:
+    except (*MALFORMED, DecodeError) as error:
         raise _unusable(error) from error
 
 
@@ -93,14 +86,7 @@ def plain_schema(parsing_info: str | None) -> ProtobufSchema:
         pool = descriptor_pool.DescriptorPool()
         pool.AddSerializedFile(file.SerializeToString())
         return _schema(pool.FindMessageTypeByName("Payload"))
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except MALFORMED as error:
         raise _unusable(error) from error
 
 
