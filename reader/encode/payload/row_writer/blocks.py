@@ -116,14 +116,6 @@ class Block:
     def write(self) -> Written:
         """The bytes of each element, one after another."""
         out, offsets = empty_bytes(self.bound), empty_int64s(self._count + 1)
-        used = self._run(out, offsets)
-        return Written(out[:used], offsets)
-
-    def write_to(self, out: Bytes) -> int:
-        """Write to memory of at least ``bound`` bytes; how many it were."""
-        return self._run(out, empty_int64s(self._count + 1))
-
-    def _run(self, out: Bytes, offsets: Int64s) -> int:
         parts = np.stack(self._parts) if self._parts else np.empty((0, k.PART), np.int64)
         k.write_rows(
             parts, self._count, self._address(self._live), self._members,
@@ -131,7 +123,7 @@ class Block:
         )  # fmt: skip
         used = int(offsets[-1])
         assert used <= self.bound
-        return used
+        return Written(out[:used], offsets)
 
     def byte_spans(self, present: Bytes | None) -> ByteSpans:
         """As a message batch takes them; ``present``: a byte for each, None for all."""
