@@ -21,6 +21,6 @@ scratch directory of the storage, and a scratch table of the catalog. Imports
 
 from offloader.check.check_run import Run
 from offloader.check.checklist import Checklist
-from offloader.check.outcome import Result, State
+from offloader.check.outcome import Result
 
-__all__ = ["Checklist", "Result", "Run", "State"]
+__all__ = ["Checklist", "Result", "Run"]

@@ -5,7 +5,7 @@ some topics. A bookie that is asked for an entry which its ledger's metadata say
 it does not know, is another one than its id says.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from threading import Lock
 from offloader.check.outcome import Finding, Waiting
 from offloader.check.topic_check import FoundTopics, spread
 from reader.background import in_thread
-from reader.bookkeeper import BookieAccess, BookieAnswer, bookie_address, probe_bookie
+from reader.bookkeeper import BookieAccess, bookie_address, probe_bookie
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import LedgerMetadata
 from reader.pulsar import AdminClient
@@ -22,8 +22,6 @@ from reader.pulsar import AdminClient
 _MOST_TOPICS = 5
 _MOST_PARTITIONS = 8
 _MOST_NAMED = 3
-
-Probe = Callable[..., BookieAnswer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,6 @@ def check_bookies(
     *,
     timeout: float,
     through_broker: bool,
-    probe: Probe = probe_bookie,
 ) -> Finding:
     """Asks all of them side by side.
 
@@ -92,9 +89,7 @@ def check_bookies(
             "no ledger names a bookie yet, and only superusers are told which there are"
         )
     places = _Places(asked, addresses, waiting)
-    futures = {
-        in_thread(partial(_ask, one, addresses, access, timeout, probe)): one for one in asked
-    }
+    futures = {in_thread(partial(_ask, one, addresses, access, timeout)): one for one in asked}
     wrong: dict[str, PulsarLakeError] = {}
     for future in as_completed(futures):
         one = futures[future]
@@ -126,12 +121,10 @@ _FIX = (
 )
 
 
-def _ask(
-    one: Target, addresses: Mapping[str, str], access: BookieAccess, timeout: float, probe: Probe
-) -> None:
+def _ask(one: Target, addresses: Mapping[str, str], access: BookieAccess, timeout: float) -> None:
     """Raises PulsarLakeError for whatever is wrong with it."""
     address = bookie_address(one.bookie, addresses)
-    answer = probe(address, access, timeout, ledger=one.ledger, entry=one.entry)
+    answer = probe_bookie(address, access, timeout, ledger=one.ledger, entry=one.entry)
     if one.known and answer.lacks_entry:
         raise UnavailableError(
             f"it does not have entry {one.ledger}:{one.entry}, which is there by the ledger's "

@@ -5,19 +5,12 @@ import time
 from datetime import timedelta
 from functools import partial
 
+from offloader.check import machine_check
 from offloader.check.admin_check import check_admin
 from offloader.check.bookie_check import check_bookies, targets
 from offloader.check.broker_check import check_broker
 from offloader.check.clock_check import check_clocks
 from offloader.check.iceberg_check import check_iceberg
-from offloader.check.machine_check import (
-    available_memory,
-    check_jars,
-    check_java,
-    check_memory,
-    check_space,
-    temporary_directory,
-)
 from offloader.check.outcome import Check, Finding, Waiting
 from offloader.check.storage_check import StoredAt, check_storage
 from offloader.check.tiered_check import OffloadedLedgers, check_place, offloaded_ledgers
@@ -26,14 +19,7 @@ from offloader.config import Config
 from reader.clients import Clients
 from reader.closing import Closing
 from reader.config import TieredConfig
-from spark_ext.session.jars import (
-    cache_home,
-    groups_for,
-    jars_folder,
-    listed,
-    missing_jars,
-    open_folder,
-)
+from spark_ext.session import jars
 
 _PATIENCE = 3
 """A client's timeout is this part of a check's: so its own error, which says more, comes first."""
@@ -71,7 +57,7 @@ class Checklist(Closing):
             Check("java", self._java),
             Check("jars", self._jars),
             Check("space", self._space),
-            Check("memory", lambda _: check_memory(available_memory())),
+            Check("memory", lambda _: machine_check.check_memory(machine_check.available_memory())),
         )
 
     def _iceberg_checks(self) -> tuple[Check, ...]:
@@ -154,22 +140,26 @@ class Checklist(Closing):
         return check_clocks(times)
 
     def _java(self, waiting: Waiting) -> Finding:
-        return check_java(os.environ, waiting, seconds=self._seconds / _PATIENCE)
+        return machine_check.check_java(os.environ, waiting, seconds=self._seconds / _PATIENCE)
 
     def _jars(self, _: Waiting) -> Finding:
         uri, spark = self._config.storage.uri, self._config.spark
-        groups = groups_for(uri, spark.conf, delta=spark.delta, any_storage=not uri)
+        groups = jars.groups_for(uri, spark.conf, delta=spark.delta, any_storage=not uri)
         if groups:
-            open_folder(jars_folder(), create=False)  # raises what a session would
-        missing = [jar.file for jar in missing_jars(groups)]
-        return check_jars(jars_folder(), [jar.file for jar in listed(groups)], missing)
+            jars.open_folder(jars.jars_folder(), create=False)  # raises what a session would
+        missing = [jar.file for jar in jars.missing_jars(groups)]
+        return machine_check.check_jars(
+            jars.jars_folder(), [jar.file for jar in jars.listed(groups)], missing
+        )
 
     def _space(self, _: Waiting) -> Finding:
         found = {
-            "jars and kernels": cache_home(),
-            "temporary files": temporary_directory(self._config.spark.conf, os.environ),
+            "jars and kernels": jars.cache_home(),
+            "temporary files": machine_check.temporary_directory(
+                self._config.spark.conf, os.environ
+            ),
         }
-        return check_space(found)
+        return machine_check.check_space(found)
 
 
 def _now_ms() -> int:

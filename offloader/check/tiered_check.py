@@ -12,15 +12,8 @@ import pyarrow.fs as pafs
 
 from offloader.check.outcome import Finding, Waiting
 from offloader.check.topic_check import FoundTopics, spread
+from reader import errors
 from reader.config import TieredConfig
-from reader.errors import (
-    ConfigurationError,
-    CorruptError,
-    NotFoundError,
-    UnavailableError,
-    UnsupportedError,
-    plain_text,
-)
 from reader.model import OffloadContext, Partition
 from reader.pulsar import AdminClient
 from reader.storage import Storage, open_storage
@@ -58,7 +51,7 @@ def offloaded_ledgers(admin: AdminClient, found: FoundTopics, waiting: Waiting) 
         for partition in partitions[:_MOST_PARTITIONS]:
             try:
                 listing = admin.ledgers(partition, transactions=False)
-            except (ConfigurationError, NotFoundError):
+            except (errors.ConfigurationError, errors.NotFoundError):
                 continue  # that is the role's, and the topics', to say
             some = [
                 _Offloaded(partition, one.ledger_id, one.offload)
@@ -92,7 +85,7 @@ def check_place(
         try:
             if _has([place], one):
                 return Finding.ok(f"{storage.place}: gives an entry of {one}")
-        except (CorruptError, UnsupportedError) as error:
+        except (errors.CorruptError, errors.UnsupportedError) as error:
             return Finding.warning(f"{storage.place}: {error.message}", error.hint or "")
     other = "filesystem" if format_of(place) == "jcloud" else "jcloud"
     wrong = place.model_copy(update={"format": other})
@@ -123,8 +116,8 @@ def _is_there(storage: Storage, form: str) -> bool:
             return True
         found = filesystem.get_file_info(root).type
     except (OSError, pa.ArrowException) as error:
-        raise UnavailableError(
-            f"cannot read {storage.place}: {plain_text(error)}", hint=_FIX
+        raise errors.UnavailableError(
+            f"cannot read {storage.place}: {errors.plain_text(error)}", hint=_FIX
         ) from error
     return bool(found == pafs.FileType.Directory)
 
@@ -134,5 +127,5 @@ def _has(places: Sequence[TieredConfig], one: _Offloaded) -> bool:
     ledgers = TieredLedgers(places)
     try:
         return any(ledgers.read(one.partition, one.ledger_id, one.context, 0, 0))
-    except NotFoundError:
+    except errors.NotFoundError:
         return False

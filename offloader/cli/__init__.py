@@ -1,11 +1,9 @@
-"""The command line ``pulsar-lake``: one file for each subcommand.
+"""The command line ``pulsar-lake``: a file for each subcommand.
 
     app             puts the subcommands together; exit codes
     check           whether all that is needed is as it has to be
-    head            a topic's first messages
     init            writes a settings file, and checks it
     maintain        compaction, expiry and vacuum, now
-    message_output  what head and tail print
     offload         the daemon, or one round
     options         options that several subcommands share
     render          rows to standard output: table, JSON, CSV
@@ -15,7 +13,7 @@
     shell           the shell of ``sql``, and how its statements run
     sql             queries over topics: one, a file of them, or a shell
     status          how far each topic is
-    tail            a topic's last messages, and those that come
+    topic_messages  ``head`` and ``tail``: a topic's first and last messages, and those that come
 
 Everything heavy (Spark, decoders) is imported when a subcommand runs.
 

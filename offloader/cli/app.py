@@ -16,7 +16,6 @@ import typer
 from typer.exceptions import TyperException
 
 from offloader.cli.check import check
-from offloader.cli.head import head
 from offloader.cli.init import init
 from offloader.cli.maintain import maintain
 from offloader.cli.offload import offload
@@ -25,7 +24,7 @@ from offloader.cli.segments import segments
 from offloader.cli.setup import setup
 from offloader.cli.sql import sql
 from offloader.cli.status import status
-from offloader.cli.tail import tail
+from offloader.cli.topic_messages import head, tail
 from spark_ext.without_pandas import keep_out_pandas
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import ReportFormat, print_rows, say, say_state
+from offloader.cli.render import ReportFormat, ReportOption, print_rows, say, say_state
 from offloader.config import Config
 
 _SECONDS = 15.0
@@ -17,9 +17,7 @@ _COLORS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "brig
 
 
 def check(
-    kind: Annotated[
-        ReportFormat, typer.Option("--format", help="How to print.")
-    ] = ReportFormat.table,
+    kind: ReportOption = ReportFormat.table,
     seconds: Annotated[
         float,
         typer.Option(

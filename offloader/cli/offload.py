@@ -5,18 +5,11 @@ from typing import Annotated
 
 import typer
 
-from offloader.cli.options import ConfigOption, settings
+from offloader.cli.options import ConfigOption, TopicsArgument, settings
 
 
 def offload(
-    topics: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TOPIC",
-            help="Topics, or patterns such as a/b/*; default: offload.topics of the settings.",
-            show_default=False,
-        ),
-    ] = None,
+    topics: TopicsArgument = None,
     once: Annotated[bool, typer.Option("--once", help="One round, then exit.")] = False,
     now: Annotated[
         bool, typer.Option("--now", help="All sealed ledgers, regardless of size and age.")

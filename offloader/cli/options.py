@@ -10,6 +10,14 @@ import typer
 if TYPE_CHECKING:
     from offloader.config import Config
 
+TopicsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TOPIC",
+        help="Topics, or patterns such as a/b/*; default: offload.topics of the settings.",
+        show_default=False,
+    ),
+]
 ConfigOption = Annotated[
     Path | None,
     typer.Option(

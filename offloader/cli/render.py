@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -59,6 +59,9 @@ class ReportFormat(StrEnum):
 
     table = "table"
     json = "json"
+
+
+ReportOption = Annotated[ReportFormat, typer.Option("--format", help="How to print.")]
 
 
 class SqlFormat(StrEnum):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import ReportFormat, print_rows
+from offloader.cli.render import ReportFormat, ReportOption, print_rows
 
 if TYPE_CHECKING:
     from reader.model import Segment
@@ -31,9 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def segments(
     topic: Annotated[str, typer.Argument(help="tenant/namespace/topic", show_default=False)],
-    kind: Annotated[
-        ReportFormat, typer.Option("--format", help="How to print.")
-    ] = ReportFormat.table,
+    kind: ReportOption = ReportFormat.table,
     config: ConfigOption = None,
 ) -> None:
     """Print every segment: partition, ledger, state, tier, reason, entries, bytes, time range."""

@@ -6,12 +6,10 @@ import json
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from offloader.cli.options import ConfigOption, settings
-from offloader.cli.render import ReportFormat, print_rows, say
+from offloader.cli.options import ConfigOption, TopicsArgument, settings
+from offloader.cli.render import ReportFormat, ReportOption, print_rows, say
 from reader.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -32,17 +30,8 @@ _COLUMNS = (
 
 
 def status(
-    topics: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TOPIC",
-            help="Topics, or patterns such as a/b/*; default: offload.topics of the settings.",
-            show_default=False,
-        ),
-    ] = None,
-    kind: Annotated[
-        ReportFormat, typer.Option("--format", help="How to print.")
-    ] = ReportFormat.table,
+    topics: TopicsArgument = None,
+    kind: ReportOption = ReportFormat.table,
     config: ConfigOption = None,
 ) -> None:
     """Print watermarks, lag in ledgers, bytes and seconds, last commit, errors and warnings.

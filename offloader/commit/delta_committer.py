@@ -40,7 +40,7 @@ from offloader.commit.schema_changes import check_files, create_table, evolve
 from offloader.commit.storage_clock import storage_clock_ms
 from offloader.commit.table_features import check_table_features
 from offloader.commit.vacuum import remove, unused_files
-from offloader.model import COMMIT_RETRIES, HOST_CLOCKS, Clocks, CommitRetries
+from offloader.model import HOST_CLOCKS, Clocks
 from offloader.output import Addition, LakeCommitter, Replacement, UnusedFile, WrittenFile
 from reader.errors import CommitConflictError, ConfigurationError
 from reader.model import Topic
@@ -61,12 +61,10 @@ class DeltaCommitter(LakeCommitter):
         *,
         newest: Callable[[Topic], TopicTable | None] | None = None,
         clocks: Clocks = HOST_CLOCKS,
-        retries: CommitRetries = COMMIT_RETRIES,
     ) -> None:
         self._storage = storage
         self._newest = newest or (lambda topic: TopicTable.open(storage, topic))
         self._clocks = clocks
-        self._retries = retries
 
     def commit(self, table: TopicTable | None, addition: Addition) -> TopicTable:
         """Commit ``addition`` on top of ``table``: see ``LakeCommitter.commit``."""
@@ -144,7 +142,6 @@ class DeltaCommitter(LakeCommitter):
             landed=found,
             newest=lambda: self._newest(topic),
             sleep=self._clocks.sleep,
-            retries=self._retries,
         )
 
     def _check_age(self, topic: Topic, files: Sequence[WrittenFile], max_age_ms: int) -> None:

@@ -15,19 +15,11 @@ from offloader.commit.actions import commit_properties
 from offloader.commit.schema_compatibility import has_grown, same_type
 from offloader.output import Addition
 from offloader.parquet import PLAIN_NAME, statistics_columns
+from reader import table as tables
 from reader.errors import CommitConflictError, CorruptError
 from reader.model import SchemaInfo
 from reader.payload import same_origins
 from reader.storage import Storage
-from reader.table import (
-    CLUSTER_KEY,
-    CREATED_KEY,
-    PARTITIONS_KEY,
-    SCHEMAS_KEY,
-    PartitionNumbers,
-    TopicTable,
-    encode_schemas,
-)
 
 _STATISTICS_KEY = "delta.dataSkippingStatsColumns"
 _LISTED = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
@@ -53,7 +45,7 @@ def create_table(storage: Storage, addition: Addition) -> None:
         mode="error",
         configuration={
             _STATISTICS_KEY: _listed(columns, statistics_columns(columns, addition.statistics)),
-            CLUSTER_KEY: addition.cluster,
+            tables.CLUSTER_KEY: addition.cluster,
             **_PROPERTIES,
             **_created(addition),
             **_partitions(addition),
@@ -65,7 +57,7 @@ def create_table(storage: Storage, addition: Addition) -> None:
     )
 
 
-def evolve(table: TopicTable, addition: Addition) -> bool:
+def evolve(table: tables.TopicTable, addition: Addition) -> bool:
     """Add the columns or properties that are missing, in one commit; return whether any was.
 
     Raises CommitConflictError if another offloader has given one of the names to another field.
@@ -88,7 +80,7 @@ def evolve(table: TopicTable, addition: Addition) -> bool:
     wanted = {k: v for k, v in _PROPERTIES.items() if k not in there} | _created(addition)
     wanted |= _remembered(table.schemas, addition)
     if addition.cluster:
-        wanted[CLUSTER_KEY] = addition.cluster
+        wanted[tables.CLUSTER_KEY] = addition.cluster
     wanted[_STATISTICS_KEY] = _listed(
         table.schema,
         (*recorded_statistics(table), *statistics_columns(table.schema, addition.statistics)),
@@ -111,9 +103,9 @@ def _new_lives(
     What was expected next was expected of the earlier managed ledger, and so was the first ledger.
     """
     found: dict[str, int] = {}
-    fields = PartitionNumbers
+    fields = tables.PartitionNumbers
     for step in addition.advances:
-        key = CREATED_KEY + step.partition.full_name
+        key = tables.CREATED_KEY + step.partition.full_name
         if key in changed and key in there:
             found |= fields.earlier.set(step.partition, step.before)
             for field in (
@@ -126,7 +118,7 @@ def _new_lives(
     return found
 
 
-def _require_same_origins(table: TopicTable, addition: Addition) -> None:
+def _require_same_origins(table: tables.TopicTable, addition: Addition) -> None:
     there = {field.name: field for field in table.schema}
     for field in addition.fields:
         if field.name in there and not same_origins(there[field.name], field):
@@ -136,7 +128,7 @@ def _require_same_origins(table: TopicTable, addition: Addition) -> None:
             )
 
 
-def recorded_statistics(table: TopicTable) -> tuple[str, ...]:
+def recorded_statistics(table: tables.TopicTable) -> tuple[str, ...]:
     """The columns with statistics, as the table has it."""
     listed = _LISTED.findall(table.configuration.get(_STATISTICS_KEY, ""))
     return tuple(one for one in listed if PLAIN_NAME.fullmatch(one))
@@ -168,7 +160,7 @@ def _quoted(name: str) -> str:
     return name if PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
-def check_files(table: TopicTable, addition: Addition) -> None:
+def check_files(table: tables.TopicTable, addition: Addition) -> None:
     """delta-rs takes files that no reader of the table can read: compare column by column."""
     for file in addition.files:
         for field in pa.ipc.read_schema(pa.py_buffer(file.schema)):
@@ -185,19 +177,19 @@ def _remembered(known: Sequence[SchemaInfo], addition: Addition) -> dict[str, st
     """Return the property with the schema versions that the table is to remember, if it changes."""
     if not addition.schemas or tuple(known) == addition.schemas:
         return {}
-    return {SCHEMAS_KEY: encode_schemas(addition.schemas)}
+    return {tables.SCHEMAS_KEY: tables.encode_schemas(addition.schemas)}
 
 
 def _partitions(addition: Addition) -> dict[str, str]:
     """Return the property of a new table that says which partitions are older than the table."""
     if not addition.partitions:
         return {}
-    return {PARTITIONS_KEY: json.dumps(dict(addition.partitions), separators=(",", ":"))}
+    return {tables.PARTITIONS_KEY: json.dumps(dict(addition.partitions), separators=(",", ":"))}
 
 
 def _created(addition: Addition) -> dict[str, str]:
     return {
-        CREATED_KEY + step.partition.full_name: step.created_at
+        tables.CREATED_KEY + step.partition.full_name: step.created_at
         for step in addition.advances
         if step.created_at and step.adds_ledgers
     }

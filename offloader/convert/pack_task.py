@@ -12,24 +12,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from offloader.convert.conversion import (
-    ConversionSpec,
-    ConvertedPack,
-    Pack,
-    PackOutcome,
-    SlowPack,
-    pack_bytes,
-)
+from offloader.convert import conversion
 from offloader.convert.job_rules import is_slow, most_seconds
+from reader import errors
 from reader.clients import Clients, process_clients
 from reader.decode import NO_CHUNKS, ChunkMemory, ChunkSequence, is_incomplete
-from reader.errors import (
-    ConfigurationError,
-    PulsarLakeError,
-    UnavailableError,
-    UnsupportedError,
-    plain_text,
-)
 from reader.model import Position, Split
 from reader.plan import SplitsRead
 from reader.sources import read_rows
@@ -48,12 +35,12 @@ class _OutOfPatienceError(Exception):
 
 
 def run_packs(
-    packs: Iterable[tuple[ConversionSpec, Pack]],
+    packs: Iterable[tuple[conversion.ConversionSpec, conversion.Pack]],
     *,
     patience: float,
     clients: Clients | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Iterator[PackOutcome]:
+) -> Iterator[conversion.PackOutcome]:
     """Yield what comes of each pack of one task; None for those that are not begun.
 
     ``patience``: of each pack, see ``try_pack``.
@@ -68,20 +55,20 @@ def run_packs(
 
 
 def try_pack(
-    spec: ConversionSpec,
-    splits: Pack,
+    spec: conversion.ConversionSpec,
+    splits: conversion.Pack,
     clients: Clients | None = None,
     clock: Callable[[], float] = time.monotonic,
     *,
     patience: float = math.inf,
-) -> ConvertedPack | PulsarLakeError | SlowPack:
+) -> conversion.ConvertedPack | errors.PulsarLakeError | conversion.SlowPack:
     """``convert_pack``, or what it failed with the last time.
 
     ``clock``: seconds, monotonic. ``patience``: seconds after which the pack is given up, once it
     has the next rows; more of a very large one (``most_seconds``).
     """
     began = clock()
-    most = most_seconds(patience, pack_bytes(splits))
+    most = most_seconds(patience, conversion.pack_bytes(splits))
 
     def check() -> None:
         if clock() - began > most:
@@ -90,26 +77,26 @@ def try_pack(
     for tries in range(1, _TRIES + 1):
         try:
             done = convert_pack(spec, splits, clients, check)
-            return replace(done, slow=is_slow(clock() - began, pack_bytes(splits)))
+            return replace(done, slow=is_slow(clock() - began, conversion.pack_bytes(splits)))
         except _OutOfPatienceError:
-            return SlowPack(clock() - began)
-        except (ConfigurationError, UnsupportedError) as error:
+            return conversion.SlowPack(clock() - began)
+        except (errors.ConfigurationError, errors.UnsupportedError) as error:
             return error
-        except PulsarLakeError as error:
+        except errors.PulsarLakeError as error:
             failure = error
         except Exception as error:  # noqa: BLE001 - of whatever kind: the others' files are good
-            failure = UnavailableError(f"{type(error).__name__}: {plain_text(error)}")
+            failure = errors.UnavailableError(f"{type(error).__name__}: {errors.plain_text(error)}")
         if tries > 1 and clock() - began > _SLOW_SECONDS:
             break
     return failure
 
 
 def convert_pack(
-    spec: ConversionSpec,
-    splits: Pack,
+    spec: conversion.ConversionSpec,
+    splits: conversion.Pack,
     clients: Clients | None = None,
     check: Callable[[], None] = lambda: None,
-) -> ConvertedPack:
+) -> conversion.ConvertedPack:
     """Write the rows of ``splits`` as one file. ``clients``: if not those of this process.
 
     ``check`` is called when there are rows; what it raises ends the conversion.
@@ -125,7 +112,7 @@ def convert_pack(
         uuid: one if is_incomplete(one) or (plaintext and _has_sealed(one, begin)) else NO_CHUNKS
         for uuid, one in chunks.items()  # of others, nobody asks for the chunks
     }
-    return ConvertedPack(first.partition, file, ends)
+    return conversion.ConvertedPack(first.partition, file, ends)
 
 
 def _has_sealed(sequence: ChunkSequence, end: Position) -> bool:
@@ -135,7 +122,7 @@ def _has_sealed(sequence: ChunkSequence, end: Position) -> bool:
 
 def _batches(
     clients: Clients,
-    spec: ConversionSpec,
+    spec: conversion.ConversionSpec,
     splits: Sequence[Split],
     chunks: ChunkMemory,
     check: Callable[[], None],

@@ -22,17 +22,10 @@ import pyarrow.parquet as pq
 
 from offloader.iceberg.data_files import DeltaFile, delta_file
 from offloader.iceberg.snapshots import Shown
+from reader import table as tables
 from reader.errors import CorruptError, UnavailableError, plain_text
 from reader.model import Topic
 from reader.storage import Storage
-from reader.table import (
-    FileChanges,
-    TopicTable,
-    is_inside,
-    read_file_changes,
-    require_readable,
-    stored_name,
-)
 
 MOST_COMMITS = 100
 """Of more, opening the table is the quicker way."""
@@ -61,8 +54,10 @@ def added_since(storage: Storage, topic: Topic, shown: Shown) -> Change | None:
     Raises UnavailableError, CorruptError, UnsupportedError for a table whose files alone are not
     its rows.
     """
-    commits: list[FileChanges] = []
-    while (one := read_file_changes(storage, topic, shown.version + len(commits))) is not None:
+    commits: list[tables.FileChanges] = []
+    while (
+        one := tables.read_file_changes(storage, topic, shown.version + len(commits))
+    ) is not None:
         first = not commits
         if not one.id or (one.id != shown.commit if first else bool(one.removed)):
             return None
@@ -90,13 +85,13 @@ def difference(
     ``live``: names in the table's directory, and how many times the snapshot has each.
     Raises UnavailableError, CorruptError, UnsupportedError for a table that is not ours any more.
     """
-    table = TopicTable.open(storage, topic)
+    table = tables.TopicTable.open(storage, topic)
     if table is None:
         return None
-    require_readable(table)
-    made_by = read_file_changes(storage, topic, table.version)
+    tables.require_readable(table)
+    made_by = tables.read_file_changes(storage, topic, table.version)
     next_one = (
-        read_file_changes(storage, topic, shown.version + 1)
+        tables.read_file_changes(storage, topic, shown.version + 1)
         if shown is not None and shown.version < table.version
         else None
     )
@@ -113,10 +108,10 @@ def difference(
 
 def _columns(storage: Storage, topic: Topic, version: int) -> pa.Schema | None:
     """The columns of ``version``; None where there is no table any more."""
-    table = TopicTable.open(storage, topic, version)
+    table = tables.TopicTable.open(storage, topic, version)
     if table is None:
         return None
-    require_readable(table)
+    tables.require_readable(table)
     return table.schema
 
 
@@ -143,15 +138,15 @@ def row_count(storage: Storage, topic: Topic, names: Mapping[str, DeltaFile]) ->
 
 
 def _name(path: str) -> str:
-    if not is_inside(path):
+    if not tables.is_inside(path):
         raise CorruptError(f"the log names a file outside of its table: {path[:200]!r}")
-    return stored_name(path)
+    return tables.stored_name(path)
 
 
-def _files(table: TopicTable) -> dict[str, DeltaFile]:
+def _files(table: tables.TopicTable) -> dict[str, DeltaFile]:
     found = {}
     for row in table.files().to_pylist():
-        found[stored_name(row["path"])] = DeltaFile(
+        found[tables.stored_name(row["path"])] = DeltaFile(
             path=row["path"],
             size=row["size_bytes"],
             rows=row.get("num_records"),

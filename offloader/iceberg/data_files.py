@@ -13,19 +13,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
 
+from pyiceberg import types
 from pyiceberg.conversions import to_bytes
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
-from pyiceberg.types import (
-    DateType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    PrimitiveType,
-    TimestampType,
-    TimestamptzType,
-)
 
 from reader.model.row_kinds import KIND_COLUMN
 from reader.table import AddedFile
@@ -97,19 +89,19 @@ def data_file(one: DeltaFile, location: str, rows: int, schema: Schema) -> DataF
     )
 
 
-def _bound(kind: IcebergType, value: Any, more_us: int = 0) -> bytes | None:
+def _bound(kind: types.IcebergType, value: Any, more_us: int = 0) -> bytes | None:
     """None where the log has no such value, or one of a type that gets no bounds.
 
     ``more_us``: added to times, µs.
     """
-    if value is None or not isinstance(kind, PrimitiveType):
+    if value is None or not isinstance(kind, types.PrimitiveType):
         return None
-    if isinstance(kind, IntegerType | LongType):
+    if isinstance(kind, types.IntegerType | types.LongType):
         return to_bytes(kind, int(value)) if isinstance(value, int) else None
-    if isinstance(kind, DateType):
+    if isinstance(kind, types.DateType):
         day = value if isinstance(value, date) else date.fromisoformat(value)
         return to_bytes(kind, (day - _EPOCH.date()).days)
-    if isinstance(kind, TimestampType | TimestamptzType):
+    if isinstance(kind, types.TimestampType | types.TimestamptzType):
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         since = moment - _EPOCH

@@ -28,17 +28,10 @@ from pyiceberg.table.update.snapshot import ExpireSnapshots
 
 from offloader.commit import check_clock, storage_clock_ms
 from offloader.config import IcebergConfig, OffloadConfig
+from offloader.iceberg import snapshots
 from offloader.iceberg.catalogs import catalog_errors, directory_of, identifier_of, open_catalog
 from offloader.iceberg.changes import Change, added_since, difference, row_count
 from offloader.iceberg.data_files import data_file
-from offloader.iceberg.snapshots import (
-    live_files,
-    newest_of_ours,
-    shown_by,
-    snapshot_properties,
-    superseded,
-    without_history,
-)
 from offloader.iceberg.storage_files import location_of, path_below
 from offloader.iceberg.table_columns import followed_schema, grow, name_mapping, put_back
 from offloader.iceberg.table_transactions import ChangingTransaction
@@ -46,13 +39,7 @@ from offloader.iceberg.unused_metadata import remove_unused
 from offloader.iceberg.version_hint import point
 from offloader.model import IcebergLag, IcebergResult
 from offloader.output import LakeFollower
-from reader.errors import (
-    CommitConflictError,
-    ConfigurationError,
-    UnavailableError,
-    UnsupportedError,
-    plain_text,
-)
+from reader import errors
 from reader.model import Topic
 from reader.storage import Storage
 from reader.table import TopicTable
@@ -129,7 +116,7 @@ class IcebergFollower(LakeFollower):
             try:
                 with self._errors(topic):
                     return self._follow(topic, clean)
-            except CommitConflictError:
+            except errors.CommitConflictError:
                 if tries == _TRIES:
                     raise
 
@@ -137,7 +124,7 @@ class IcebergFollower(LakeFollower):
         """Return how far it is behind; None without a Delta table: see ``LakeFollower``."""
         with self._errors(topic):
             table = self._load(topic)
-            shown = shown_by(table) if table is not None else None
+            shown = snapshots.shown_by(table) if table is not None else None
             newest = TopicTable.open(self._storage, topic)
             if newest is None:
                 return None
@@ -160,18 +147,18 @@ class IcebergFollower(LakeFollower):
     def _follow(self, topic: Topic, clean: bool) -> IcebergResult:
         table = self._load(topic)
         restored = table is not None and self._settle(topic, table)
-        shown = shown_by(table) if table is not None else None
+        shown = snapshots.shown_by(table) if table is not None else None
         change = added_since(self._storage, topic, shown) if shown is not None else None
         live: Mapping[str, list[DataFile]] = {}
         if change is None:
             if table is not None:
-                live = live_files(table, self._delta_location(topic))
+                live = snapshots.live_files(table, self._delta_location(topic))
             names = {name: len(files) for name, files in live.items()}
             change = difference(self._storage, topic, shown, names)
         if change is None:
             return IcebergResult(topic)  # there is no Delta table, or it was deleted
         before_ms = self._clock_ms() - self._keep_ms
-        old = superseded(table, before_ms) if table is not None else []
+        old = snapshots.superseded(table, before_ms) if table is not None else []
         news = change.shown != shown or change.added or change.removed
         if news or old:
             table = self._commit(topic, table, change if news else None, live, old)
@@ -199,13 +186,13 @@ class IcebergFollower(LakeFollower):
         """Commit the change; return the table that has it."""
         self._check_clock(topic, table)
         transaction = self._begun(
-            topic, without_history(table, expired) if table is not None else None, change
+            topic, snapshots.without_history(table, expired) if table is not None else None, change
         )
         if change is not None:
             schema = transaction.table_metadata.schema()
             rows = row_count(self._storage, topic, change.added)
             update = transaction.update_snapshot(
-                snapshot_properties=snapshot_properties(change.shown, change.since_ms)
+                snapshot_properties=snapshots.snapshot_properties(change.shown, change.since_ms)
             )
             with update.overwrite() if change.removed else update.merge_append() as files:
                 for name in change.removed:
@@ -221,7 +208,9 @@ class IcebergFollower(LakeFollower):
         except ValueError as error:
             if not expired:
                 raise
-            raise CommitConflictError(f"another offloader has expired the same: {error}") from error
+            raise errors.CommitConflictError(
+                f"another offloader has expired the same: {error}"
+            ) from error
         if table is None:  # what made it cannot be brought up to date
             return self._opened.load_table(identifier_of(self._config, topic))
         return committed
@@ -275,8 +264,8 @@ class IcebergFollower(LakeFollower):
                 properties={**_PROPERTIES, LOCATION_KEY: self._delta_location(topic)},
             )
         except (TypeError, ValueError, UnsupportedPyArrowTypeException) as error:
-            raise UnsupportedError(
-                f"there can be no Iceberg table of {topic}: {plain_text(error)}"
+            raise errors.UnsupportedError(
+                f"there can be no Iceberg table of {topic}: {errors.plain_text(error)}"
             ) from error
         return transaction.set_properties(name_mapping(transaction.table_metadata.schema()))
 
@@ -296,13 +285,13 @@ class IcebergFollower(LakeFollower):
         followed = table.properties.get(LOCATION_KEY)
         if followed != self._delta_location(topic):
             name = ".".join(identifier_of(self._config, topic))
-            raise ConfigurationError(
+            raise errors.ConfigurationError(
                 f"the Iceberg table {name} is not that of {topic}: it follows "
                 f"{followed or 'no Delta table of ours'}",
                 hint="two topics or two lakes have one name: see iceberg.name, iceberg.namespace "
                 "and iceberg.table. If it is an old one, drop it",
             )
-        schema = followed_schema(table, newest_of_ours(table))
+        schema = followed_schema(table, snapshots.newest_of_ours(table))
         wanted = {**_PROPERTIES, **name_mapping(schema)}
         missing = {
             k: v
@@ -331,7 +320,7 @@ class IcebergFollower(LakeFollower):
         now = self._clock_ms()
         behind_ms = table.metadata.last_updated_ms - now if table is not None else 0
         if behind_ms > _MOST_BEHIND_MS and table is not None:
-            raise UnavailableError(
+            raise errors.UnavailableError(
                 f"this machine's clock is {behind_ms // 1000} s behind that of the last commit to "
                 f"the Iceberg table {'.'.join(table.name())}",
                 hint="synchronise the clocks by NTP, and wait; or drop the table: it is made again",

@@ -8,6 +8,7 @@ at its next turn. Watermarks are never touched.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from offloader import model
 from offloader.commit import (
     DeltaCommitter,
     check_clock,
@@ -21,14 +22,6 @@ from offloader.maintenance.expired_rows import old_rows, whole_files
 from offloader.maintenance.rewrite import Rewritten, rewrite
 from offloader.maintenance.selection import compactions, expiry
 from offloader.maintenance.table_files import TableFile, files_of
-from offloader.model import (
-    HOST_CLOCKS,
-    Clocks,
-    MaintenanceResult,
-    StoppedError,
-    listener,
-    settings_of,
-)
 from offloader.output import LakeCommitter, Replacement
 from reader.clients import Clients
 from reader.errors import CommitConflictError, PulsarLakeError
@@ -56,7 +49,7 @@ class TableMaintainer:
         config: OffloadConfig,
         *,
         pulsar: Clients | None = None,
-        clocks: Clocks = HOST_CLOCKS,
+        clocks: model.Clocks = model.HOST_CLOCKS,
         storage_clock_ms: Callable[[Storage, Topic], int] = storage_clock_ms,
         raise_if_stopped: Callable[[], None] = lambda: None,
         say: Callable[[str], None] = lambda text: None,
@@ -71,21 +64,21 @@ class TableMaintainer:
         self._storage_clock_ms = storage_clock_ms
         self._elapsed = clocks.elapsed
         self._raise_if_stopped = raise_if_stopped
-        self._say = listener(say)
+        self._say = model.listener(say)
         self._vacuumed: dict[Topic, float] = {}
 
     def maintain(
         self, topic: Topic, *, dry_run: bool = False, vacuum: bool = False
-    ) -> MaintenanceResult:
+    ) -> model.MaintenanceResult:
         """Whatever the table needs. ``vacuum``: also if the last one was less than a day ago.
 
         Raises UnsupportedError for a table that an external writer has changed too much,
         UnavailableError when the storage fails or its clock differs, CorruptError where files are
         not what the log says: those are left alone, and the error is raised after everything else.
         """
-        settings = settings_of(self._config, topic)
+        settings = model.settings_of(self._config, topic)
         table = TopicTable.open(self._storage, topic)
-        result = MaintenanceResult(topic, dry_run=dry_run)
+        result = model.MaintenanceResult(topic, dry_run=dry_run)
         if table is None:
             return result
         check_table_features(table)
@@ -99,7 +92,7 @@ class TableMaintainer:
         try:
             if vacuum:
                 result = self._vacuum(topic, settings, result)
-        except StoppedError:
+        except model.StoppedError:
             raise
         except PulsarLakeError as error:
             failed.append(error)
@@ -129,7 +122,7 @@ class TableMaintainer:
                 published_from=published_from,
                 raise_if_stopped=self._raise_if_stopped,
             )
-        except StoppedError:
+        except model.StoppedError:
             raise
         except PulsarLakeError as error:
             failed.append(error)
@@ -141,9 +134,9 @@ class TableMaintainer:
         self,
         table: TopicTable,
         settings: OffloadConfig,
-        result: MaintenanceResult,
+        result: model.MaintenanceResult,
         failed: list[PulsarLakeError],
-    ) -> tuple[TopicTable, MaintenanceResult]:
+    ) -> tuple[TopicTable, model.MaintenanceResult]:
         if settings.retention is None:
             return table, result
         retention_us = int(settings.retention.total_seconds() * 1_000_000)
@@ -191,9 +184,9 @@ class TableMaintainer:
         self,
         table: TopicTable,
         settings: OffloadConfig,
-        result: MaintenanceResult,
+        result: model.MaintenanceResult,
         failed: list[PulsarLakeError],
-    ) -> tuple[TopicTable, MaintenanceResult]:
+    ) -> tuple[TopicTable, model.MaintenanceResult]:
         budget = RUN_BYTES
         for group in compactions(files_of(table), settings.target_file_bytes):
             if budget <= 0:
@@ -232,12 +225,14 @@ class TableMaintainer:
 
     # -- rows that Pulsar has taken back -------------------------------------------------------
 
-    def _look_back(self, table: TopicTable, result: MaintenanceResult) -> MaintenanceResult:
+    def _look_back(
+        self, table: TopicTable, result: model.MaintenanceResult
+    ) -> model.MaintenanceResult:
         if self._aborted_since is None:
             return result
         try:
             found = self._aborted_since.find(table, self._raise_if_stopped)
-        except StoppedError:
+        except model.StoppedError:
             raise
         except PulsarLakeError as error:
             # The table is maintained all the same, whether there is a Pulsar or not.
@@ -257,8 +252,8 @@ class TableMaintainer:
         return last is None or self._elapsed() - last >= _VACUUM_SECONDS
 
     def _vacuum(
-        self, topic: Topic, settings: OffloadConfig, result: MaintenanceResult
-    ) -> MaintenanceResult:
+        self, topic: Topic, settings: OffloadConfig, result: model.MaintenanceResult
+    ) -> model.MaintenanceResult:
         now_ms = self._clock_ms()
         window = int(settings.vacuum_after.total_seconds() * 1000)
         files = self._committer.vacuum(

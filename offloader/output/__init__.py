@@ -9,12 +9,11 @@ Nothing here writes: ``parquet``, ``commit`` and ``iceberg`` do. Imports ``model
 """
 
 from offloader.output.addition import Addition, Advance
-from offloader.output.files import LEAST_MAX_AGE_MS, LedgerRows, UnusedFile, WrittenFile
+from offloader.output.files import LedgerRows, UnusedFile, WrittenFile
 from offloader.output.replacement import ExpiredRows, Replacement
 from offloader.output.verbs import LakeCommitter, LakeFollower, LakeWriter
 
 __all__ = [
-    "LEAST_MAX_AGE_MS",
     "Addition",
     "Advance",
     "ExpiredRows",

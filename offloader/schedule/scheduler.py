@@ -21,18 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from offloader.model import (
-    HOST_CLOCKS,
-    Clocks,
-    Discovery,
-    StoppedError,
-    TaskCallback,
-    TopicBacklog,
-    TopicState,
-    Turn,
-    Workers,
-    listener,
-)
+from offloader import model
 from offloader.schedule.lanes import LANES, Lane, TurnKind, new_lanes
 from offloader.schedule.queue import QueuedTopic, TopicQueue
 from offloader.schedule.request import Request
@@ -64,11 +53,13 @@ class Rounds:
 class TurnEngine(Protocol):
     """What gives one topic one turn (``TopicOffloader``); called from many threads."""
 
-    def turn(self, topic: Topic, *, now: bool, workers: Workers, progress: TaskCallback) -> Turn:
+    def turn(
+        self, topic: Topic, *, now: bool, workers: model.Workers, progress: model.TaskCallback
+    ) -> model.Turn:
         """One commit of what is due, if anything is; raises what it failed with."""
         ...
 
-    def observe(self, topic: Topic, *, now: bool) -> Turn:
+    def observe(self, topic: Topic, *, now: bool) -> model.Turn:
         """The same without a conversion: ``more`` says whether something is due."""
         ...
 
@@ -89,21 +80,21 @@ class Scheduler:
     def __init__(
         self,
         queue: TopicQueue,
-        discover: Callable[[], Discovery],
+        discover: Callable[[], model.Discovery],
         engine: TurnEngine,
         rounds: Rounds,
         *,
-        ended: Callable[[Topic, Turn | Exception, float], None],
+        ended: Callable[[Topic, model.Turn | Exception, float], None],
         moved: Callable[[Topic, int, int], None] = lambda topic, done, total: None,
         is_fatal: Callable[[Exception], bool] = lambda error: False,
-        clocks: Clocks = HOST_CLOCKS,
+        clocks: model.Clocks = model.HOST_CLOCKS,
     ) -> None:
         self._queue = queue
         self._discover = discover
         self._engine = engine
         self._pace = rounds
-        self._ended = listener(ended)
-        self._moved = listener(moved)
+        self._ended = model.listener(ended)
+        self._moved = model.listener(moved)
         self._is_fatal = is_fatal
         self._clock = clocks.seconds
         self._monotonic = clocks.elapsed
@@ -113,7 +104,7 @@ class Scheduler:
         self._turns = ThreadPoolExecutor(_TURNS, "offload-turn")
         self._holds = ThreadPoolExecutor(_HOLDS, "offload-hold")
         self._rounds = ThreadPoolExecutor(1, "offload-round")
-        self._discovering: Future[Discovery] | None = None
+        self._discovering: Future[model.Discovery] | None = None
         self._asked: set[Partition] = set()  # for their hold, beside their topic's turn
         self._order_at = self._round_at = -math.inf
         self._fatal: Exception | None = None
@@ -130,7 +121,7 @@ class Scheduler:
         request = Request(topic, now=now)
         with self._changed:
             if self._over:
-                request.fail(StoppedError("the offloader stops"))
+                request.fail(model.StoppedError("the offloader stops"))
                 return request
             self._requests.setdefault(topic, []).append(request)
             self._queue.queued(topic).requested = True
@@ -138,7 +129,7 @@ class Scheduler:
             self._changed.notify_all()
         return request
 
-    def looked(self, topic: Topic, found: TopicBacklog) -> None:
+    def looked(self, topic: Topic, found: model.TopicBacklog) -> None:
         """Tell what is not in a topic's table, as somebody saw it who gave it no turn.
 
         Where it is newer than what is known, it is what all see from now on.
@@ -146,23 +137,23 @@ class Scheduler:
         with self._changed:
             self._queue.looked(topic, found)
 
-    def state(self, topic: Topic) -> TopicState | None:
+    def state(self, topic: Topic) -> model.TopicState | None:
         """One topic as it is now; None: it is not in the queue."""
         with self._changed:
             found = self._queue.get(topic)
             return None if found is None else self._state(found, self._monotonic())
 
-    def states(self) -> list[TopicState]:
+    def states(self) -> list[model.TopicState]:
         """All topics, as they are now."""
         with self._changed:
             now = self._monotonic()
             return [self._state(one, now) for one in self._queue]
 
-    def _state(self, queued: QueuedTopic, now: float) -> TopicState:
+    def _state(self, queued: QueuedTopic, now: float) -> model.TopicState:
         share = None if queued.observation is None else queued.share(now)
         pause = max(0.0, self._queue.ready_at(queued) - now)
         next_at = None if queued.running else self._clock() + pause
-        return TopicState(
+        return model.TopicState(
             topic=queued.topic,
             share=share,
             running=queued.running,
@@ -219,7 +210,7 @@ class Scheduler:
         with self._changed:
             self._changed.notify_all()
 
-    def _serve(self, discovery: Discovery) -> None:
+    def _serve(self, discovery: model.Discovery) -> None:
         with self._changed:
             unheld = self._queue.serve(discovery.topics)
             self._queue.count(discovery.loaded)
@@ -276,7 +267,7 @@ class Scheduler:
     def _give_turn(self, queued: QueuedTopic, kind: TurnKind) -> None:
         with self._changed:
             requests = list(self._requests.get(queued.topic, ()))
-        result: Turn | Exception
+        result: model.Turn | Exception
         try:
             result = self._turn(queued, kind, requests)
         except Exception as error:  # noqa: BLE001 - no topic's failure stops the others
@@ -284,11 +275,11 @@ class Scheduler:
         with self._changed:
             self._take_back(queued, kind, requests, result)
             retry_in = queued.retry_at - self._monotonic()
-        if not isinstance(result, StoppedError):
+        if not isinstance(result, model.StoppedError):
             self._ended(queued.topic, result, self._clock() + retry_in)
         self._settle(requests, result)
 
-    def _turn(self, queued: QueuedTopic, kind: TurnKind, requests: list[Request]) -> Turn:
+    def _turn(self, queued: QueuedTopic, kind: TurnKind, requests: list[Request]) -> model.Turn:
         now = self._pace.now or any(one.now for one in requests)
         if kind.observes:
             return self._engine.observe(queued.topic, now=now)
@@ -301,17 +292,21 @@ class Scheduler:
         return self._engine.turn(queued.topic, now=now, workers=kind.workers, progress=progress)
 
     def _take_back(
-        self, queued: QueuedTopic, kind: TurnKind, requests: list[Request], result: Turn | Exception
+        self,
+        queued: QueuedTopic,
+        kind: TurnKind,
+        requests: list[Request],
+        result: model.Turn | Exception,
     ) -> None:
         now = self._monotonic()
-        self._lanes[kind].end(succeeded=isinstance(result, Turn))
-        if isinstance(result, Turn):
+        self._lanes[kind].end(succeeded=isinstance(result, model.Turn))
+        if isinstance(result, model.Turn):
             if not result.more:
                 self._drop(queued, requests)
             self._queue.done(
                 queued, result.observation, more=result.more, slow=result.slow, now=now
             )
-            if result.more or queued.requested or kind.workers is not Workers.HEALTHY:
+            if result.more or queued.requested or kind.workers is not model.Workers.HEALTHY:
                 self._order_at = -math.inf
         else:
             self._drop(queued, requests)
@@ -327,7 +322,7 @@ class Scheduler:
             self._requests[queued.topic] = left
         queued.requested = bool(left)
 
-    def _settle(self, requests: list[Request], result: Turn | Exception) -> None:
+    def _settle(self, requests: list[Request], result: model.Turn | Exception) -> None:
         """Tell those who wait, after ``ended`` has heard of it."""
         for one in requests:
             if isinstance(result, Exception):
@@ -349,4 +344,4 @@ class Scheduler:
             self._requests.clear()
         for one in left:
             if not one.done:
-                one.fail(self._fatal or StoppedError("the offloader stops"))
+                one.fail(self._fatal or model.StoppedError("the offloader stops"))

@@ -7,7 +7,6 @@ written, or nothing, and nothing else changes.
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self, TextIO, cast
 
 from rich.console import Console as Terminal
@@ -49,12 +48,7 @@ class Console:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
         self._stream.flush()
 

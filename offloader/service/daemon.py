@@ -15,24 +15,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from offloader import model
 from offloader.config import Config
 from offloader.convert import spark_jobs
 from offloader.iceberg import open_follower
 from offloader.maintenance import GROWTH
 from offloader.maintenance.staged import StagingCleaner
 from offloader.maintenance.table_maintainer import TableMaintainer
-from offloader.model import (
-    HOST_CLOCKS,
-    Clocks,
-    Discovery,
-    IcebergResult,
-    MaintenanceResult,
-    StoppedError,
-    Turn,
-    is_enabled,
-    is_pattern,
-    listener,
-)
 from offloader.schedule import Lookup, Rounds, Scheduler, TopicQueue, by_failure, parse_names
 from offloader.service.console import Console
 from offloader.service.last_errors import LastErrors, Work
@@ -88,7 +77,7 @@ class Daemon:
         stop: Stop,
         context: Callable[[], SparkContext],
         now: bool = False,
-        clocks: Clocks = HOST_CLOCKS,
+        clocks: model.Clocks = model.HOST_CLOCKS,
     ) -> None:
         self._config = config
         self._admin = clients.admin
@@ -117,7 +106,7 @@ class Daemon:
             clocks=clocks,
             say=console.log,
             took=self.monitor.metrics.took,
-            named=[one for one in self._patterns if not is_pattern(one.local_name)],
+            named=[one for one in self._patterns if not model.is_pattern(one.local_name)],
         )
         self.scheduler = Scheduler(
             TopicQueue(config.offload, always=now),
@@ -222,9 +211,9 @@ class Daemon:
 
     # -- a round's requests ------------------------------------------------------------------
 
-    def _discover(self) -> Discovery:
-        found = Discovery(self._find(), self._loaded())
-        listener(self.monitor.discovered)(found, self._unanswered)
+    def _discover(self) -> model.Discovery:
+        found = model.Discovery(self._find(), self._loaded())
+        model.listener(self.monitor.discovered)(found, self._unanswered)
         return found
 
     def _find(self) -> dict[Topic, tuple[Partition, ...]]:
@@ -248,14 +237,14 @@ class Daemon:
         self._served = True
         merged: dict[Topic, tuple[Partition, ...]] = {}
         for found in self._found.values():
-            merged |= {t: p for t, p in found.items() if is_enabled(self._config.offload, t)}
+            merged |= {t: p for t, p in found.items() if model.is_enabled(self._config.offload, t)}
         self.maintenance.serve(merged)
         self.iceberg.serve(merged)
         return merged
 
     def _log_disabled(self) -> None:
         for one in self._patterns:
-            if not (is_pattern(str(one)) or is_enabled(self._config.offload, one)):
+            if not (model.is_pattern(str(one)) or model.is_enabled(self._config.offload, one)):
                 self._console.log(f"{one}: disabled by offload.override")
 
     def _log_unmatched(self, pattern: Topic, unmatched: bool) -> None:
@@ -286,7 +275,7 @@ class Daemon:
 
     # -- results of turns -----------------------------------------------------------------------
 
-    def _ended(self, topic: Topic, result: Turn | Exception, retry_at: float) -> None:
+    def _ended(self, topic: Topic, result: model.Turn | Exception, retry_at: float) -> None:
         if isinstance(result, Exception):
             text = _one_line(result)
             self._failed(str(topic), text)
@@ -307,7 +296,7 @@ class Daemon:
         self._console.tasks(topic, done, total)
         self.monitor.moved(topic, done, total)
 
-    def _maintain(self, topic: Topic) -> MaintenanceResult:
+    def _maintain(self, topic: Topic) -> model.MaintenanceResult:
         try:
             found = self._staging.clean_if_due()
             for text in (*found.damaged, *([f"{found} deleted"] if found.files else [])):
@@ -317,7 +306,7 @@ class Daemon:
         return self._maintainer.maintain(topic)
 
     def _maintained(
-        self, topic: Topic, result: MaintenanceResult | Exception, retry_at: float
+        self, topic: Topic, result: model.MaintenanceResult | Exception, retry_at: float
     ) -> None:
         """A topic's maintenance has ended."""
         if isinstance(result, Exception):
@@ -347,11 +336,13 @@ class Daemon:
         self.monitor.noticed(topic, commit)
         self._table_moved(topic, commit.version, commit.at_ms / 1000)
 
-    def _follow(self, topic: Topic) -> IcebergResult:
+    def _follow(self, topic: Topic) -> model.IcebergResult:
         assert self._iceberg is not None  # or there are no turns
         return self._iceberg.follow(topic)
 
-    def _followed(self, topic: Topic, result: IcebergResult | Exception, retry_at: float) -> None:
+    def _followed(
+        self, topic: Topic, result: model.IcebergResult | Exception, retry_at: float
+    ) -> None:
         if isinstance(result, Exception):
             self._work_failed(topic, "Iceberg", result, retry_at)
             return
@@ -373,10 +364,10 @@ class Daemon:
             if self._stop.set:
                 self.iceberg.request_stop()
                 wait([future], _ICEBERG_PATIENCE)
-            result: IcebergResult | Exception
+            result: model.IcebergResult | Exception
             try:
                 result = future.result(0)
-            except (StoppedError, TimeoutError):
+            except (model.StoppedError, TimeoutError):
                 self._console.log(f"{topic}: Iceberg has not followed; it does at the next run")
                 break
             except Exception as error:  # noqa: BLE001 - no topic's failure stops the others

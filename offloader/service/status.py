@@ -14,23 +14,15 @@ from offloader.schedule import topic_backlog
 from offloader.service.last_errors import LastError, Work, key_of
 from offloader.subscription import KindReader, PolicyReader, is_ended, shadow_note, unsafe_settings
 from offloader.subscription.hold import missing
+from reader import plan
 from reader.errors import PulsarLakeError
 from reader.model import Partition, Topic
-from reader.plan import (
-    HistoryChecks,
-    PlanningAdmin,
-    describe_data_loss,
-    held_table,
-    list_ledgers,
-    migrated_note,
-    refuse_recovering,
-)
 from reader.pulsar import PartitionLedgers
 from reader.storage import Storage
 from reader.table import LoggedCommit, TopicTable
 
 
-class StatusAdmin(PlanningAdmin, PolicyReader, KindReader, Protocol):
+class StatusAdmin(plan.PlanningAdmin, PolicyReader, KindReader, Protocol):
     """What a status asks of Pulsar (``AdminClient``)."""
 
 
@@ -164,16 +156,16 @@ def topic_status(
     table: TopicTable | None = None
     last: LastCommit | None = None
     try:
-        found = list_ledgers(clients.admin, clients.admin.partitions(topic))
+        found = plan.list_ledgers(clients.admin, clients.admin.partitions(topic))
         shadow = shadow_note(clients.admin, topic, warnings.append)
-        migrated = migrated_note(clients.admin, topic) if is_ended(found) else None
+        migrated = plan.migrated_note(clients.admin, topic) if is_ended(found) else None
         warnings += [one for one in (shadow, migrated) if one is not None]
         errors += [
             f"{one}: no subscription {subscription}, "
             "so Pulsar may delete what is not in the table yet"
             for one in (missing(found, subscription) if shadow is None else ())
         ]
-        refuse_recovering(found)  # or their lag would be nothing
+        plan.refuse_recovering(found)  # or their lag would be nothing
     except PulsarLakeError as error:
         errors.append(str(error))
     try:
@@ -198,10 +190,10 @@ def topic_status(
                     last = _last_commit(logged)
             for commit in reversed(external):  # oldest first
                 (errors if commit.touches_files else warnings).append(str(commit))
-            HistoryChecks().check(clients.admin, table, found, commits)
-            errors += describe_data_loss(table, found)
+            plan.HistoryChecks().check(clients.admin, table, found, commits)
+            errors += plan.describe_data_loss(table, found)
         uri = clients.storage.table_uri(topic)
-        held_table(
+        plan.held_table(
             clients.admin, table, found, uri, lambda: TopicTable.open(clients.storage, topic)
         )
     except PulsarLakeError as error:

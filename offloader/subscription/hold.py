@@ -18,19 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from offloader.model import Release
+from reader import pulsar
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import Partition, Position, Topic
-from reader.pulsar import (
-    LOST_KEY,
-    PARTITION_KEY,
-    TABLE_ID_KEY,
-    TABLE_KEY,
-    WATERMARK_KEY,
-    AdminClient,
-    HeldTable,
-    PartitionLedgers,
-    SubscriptionRequests,
-)
 from reader.storage import Storage
 from reader.table import PartitionNumbers, TopicTable
 from reader.table.log import read_commit
@@ -46,7 +36,7 @@ class TableProgress(Protocol):
 
 
 def take(
-    admin: SubscriptionRequests,
+    admin: pulsar.SubscriptionRequests,
     partitions: Sequence[Partition],
     name: str,
     taken: Callable[[Partition, bool], object] = lambda partition, made: None,
@@ -72,13 +62,13 @@ def take(
             raise error
 
 
-def missing(listed: Mapping[Partition, PartitionLedgers], name: str) -> list[Partition]:
+def missing(listed: Mapping[Partition, pulsar.PartitionLedgers], name: str) -> list[Partition]:
     """Partitions whose hold was deleted by a client, or expired by Pulsar."""
     return [one for one, listing in listed.items() if name not in listing.cursors]
 
 
 def next_needed(
-    listing: PartitionLedgers, watermark: int, lookback: Position | None = None
+    listing: pulsar.PartitionLedgers, watermark: int, lookback: Position | None = None
 ) -> Position | None:
     """The first entry of the first listed ledger above ``watermark``.
 
@@ -127,7 +117,7 @@ def settled(
 
 
 def moves(
-    listed: Mapping[Partition, PartitionLedgers], table: TableProgress, name: str
+    listed: Mapping[Partition, pulsar.PartitionLedgers], table: TableProgress, name: str
 ) -> list[Release]:
     """What ``release`` would move, given what ``table`` has."""
     found = []
@@ -142,7 +132,7 @@ def moves(
 
 
 def strayed(
-    listed: Mapping[Partition, PartitionLedgers], table: TableProgress | None, name: str
+    listed: Mapping[Partition, pulsar.PartitionLedgers], table: TableProgress | None, name: str
 ) -> list[Release]:
     """Holds that are ahead of what ``table`` has, and where each belongs: not moved by us.
 
@@ -162,8 +152,8 @@ def strayed(
 
 
 def release(
-    admin: SubscriptionRequests,
-    listed: Mapping[Partition, PartitionLedgers],
+    admin: pulsar.SubscriptionRequests,
+    listed: Mapping[Partition, pulsar.PartitionLedgers],
     table: TableProgress,
     name: str,
 ) -> list[Release]:
@@ -178,7 +168,7 @@ def release(
 
 
 def claim(
-    admin: SubscriptionRequests,
+    admin: pulsar.SubscriptionRequests,
     partition: Partition,
     name: str,
     table: TopicTable,
@@ -202,7 +192,7 @@ def claim(
 
 
 def _try_claim(
-    admin: SubscriptionRequests,
+    admin: pulsar.SubscriptionRequests,
     partition: Partition,
     name: str,
     table: TopicTable,
@@ -211,26 +201,26 @@ def _try_claim(
 ) -> bool:
     """``claim``, once; False where another client has changed the subscription meanwhile."""
     found = admin.hold_properties(partition, name)
-    held = HeldTable.of(found, partition) or HeldTable("", "", -1)
+    held = pulsar.HeldTable.of(found, partition) or pulsar.HeldTable("", "", -1)
     mine = {
-        TABLE_KEY: table.uri,
-        TABLE_ID_KEY: table.id,
-        WATERMARK_KEY: str(watermark),
-        PARTITION_KEY: str(partition),
+        pulsar.TABLE_KEY: table.uri,
+        pulsar.TABLE_ID_KEY: table.id,
+        pulsar.WATERMARK_KEY: str(watermark),
+        pulsar.PARTITION_KEY: str(partition),
     }
     if held.uri in ("", table.uri) and held.id in ("", table.id):
         done = recorded or held.lost_upto <= watermark  # else a commit has yet to record it
-        drops = LOST_KEY in found and held.watermark <= watermark and done
+        drops = pulsar.LOST_KEY in found and held.watermark <= watermark and done
         if held.id and held.watermark >= watermark and not drops:
             return True
         if drops:
-            del found[LOST_KEY]
+            del found[pulsar.LOST_KEY]
         if not admin.note_hold(partition, name, {**found, **mine}):
             return False
         if held.id:
             return True
         # Another offloader may have been faster.
-        held = HeldTable.of(admin.hold_properties(partition, name), partition) or held
+        held = pulsar.HeldTable.of(admin.hold_properties(partition, name), partition) or held
     if held.uri != table.uri:
         raise _owned(partition, name, held.uri, table.uri)
     if held.id != table.id:
@@ -242,13 +232,15 @@ def _try_claim(
     return True
 
 
-def require_own(admin: SubscriptionRequests, partition: Partition, name: str, uri: str) -> None:
+def require_own(
+    admin: pulsar.SubscriptionRequests, partition: Partition, name: str, uri: str
+) -> None:
     """Raise ConfigurationError if the hold was moved for a table at another place."""
     _require_own(admin.hold_properties(partition, name), partition, name, uri)
 
 
 def require_unclaimed(
-    admin: SubscriptionRequests, partition: Partition, name: str, uri: str
+    admin: pulsar.SubscriptionRequests, partition: Partition, name: str, uri: str
 ) -> None:
     """Raise ConfigurationError if the hold was moved for a table already, though there is none.
 
@@ -256,7 +248,7 @@ def require_unclaimed(
     """
     found = admin.hold_properties(partition, name)
     _require_own(found, partition, name, uri)
-    if TABLE_KEY in found:
+    if pulsar.TABLE_KEY in found:
         raise ConfigurationError(
             f"there is no table at {uri}, but subscription {name} of {partition} was moved for it",
             hint="bring it back, from the bucket's versions for instance; docs/operations.md says "
@@ -265,7 +257,7 @@ def require_unclaimed(
 
 
 def _require_own(found: Mapping[str, str], partition: Partition, name: str, uri: str) -> None:
-    owner = found.get(TABLE_KEY, uri)
+    owner = found.get(pulsar.TABLE_KEY, uri)
     if owner != uri:
         raise _owned(partition, name, owner, uri)
 
@@ -274,30 +266,25 @@ def _owned(partition: Partition, name: str, owner: str, uri: str) -> Configurati
     return ConfigurationError(
         f"subscription {name} of {partition} is moved for the table at {owner}, not for {uri}",
         hint="for a second table set another offload.subscription; if the table was moved, set "
-        f"the subscription's property {TABLE_KEY}",
+        f"the subscription's property {pulsar.TABLE_KEY}",
     )
 
 
-def _normal(listing: PartitionLedgers, held: Position) -> Position:
+def _normal(listing: pulsar.PartitionLedgers, held: Position) -> Position:
     """A position behind its ledger's last entry as the beginning of the next ledger there is.
 
     Pulsar keeps the old form, also when it has deleted that ledger. Where there is none, behind the
     last entry of the last ledger: the open one is not listed any more if its first write failed.
     """
     for ledger in listing.ledgers:
-        if ledger.ledger_id > held.ledger:
-            return Position(ledger.ledger_id, 0)
         if ledger.ledger_id == held.ledger and held.entry <= listing.last_entry(ledger):
             return held
-    if not listing.ledgers:
-        return held
-    last = listing.ledgers[-1]
-    return Position(last.ledger_id, listing.last_entry(last) + 1)
+    return next_needed(listing, held.ledger) or held
 
 
 def verify(
-    admin: AdminClient, listed: Mapping[Partition, PartitionLedgers], name: str
-) -> Mapping[Partition, PartitionLedgers]:
+    admin: pulsar.AdminClient, listed: Mapping[Partition, pulsar.PartitionLedgers], name: str
+) -> Mapping[Partition, pulsar.PartitionLedgers]:
     """``listed``, anew where a hold was missing and has been made again.
 
     Raises UnavailableError when Pulsar does not show a hold that it was asked to make.

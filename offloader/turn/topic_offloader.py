@@ -11,26 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from offloader import model
 from offloader.commit import DeltaCommitter, ExternalCommits
 from offloader.config import OffloadConfig
 from offloader.convert import ConversionJobs, SlowError
-from offloader.model import (
-    COMMIT_BYTES,
-    HOST_CLOCKS,
-    SLOW_COMMIT_BYTES,
-    Clocks,
-    Committed,
-    Due,
-    Observation,
-    Release,
-    StoppedError,
-    TaskCallback,
-    TopicBacklog,
-    Turn,
-    Workers,
-    listener,
-    settings_of,
-)
 from offloader.output import Addition, Advance, LakeCommitter
 from offloader.schedule.policy import due, opened_at, overdue, within, within_few
 from offloader.subscription import GapTracker, RetentionChecks, TopicKinds
@@ -67,13 +51,13 @@ class TopicOffloader:
         config: OffloadConfig,
         jobs: ConversionJobs[SparkContext],
         *,
-        clocks: Clocks = HOST_CLOCKS,
+        clocks: model.Clocks = model.HOST_CLOCKS,
         say: Callable[[str], None] = lambda text: None,
         took: Callable[[str, float], None] = lambda phase, seconds: None,
         named: Collection[Topic] = (),
     ) -> None:
         admin = clients.admin
-        say, took = listener(say), listener(took)
+        say, took = model.listener(say), model.listener(took)
         self._config = config
         self._lost_ledgers = clients.settings.pulsar.lost_ledgers
         self._tables = FollowedTables(clients.storage)
@@ -111,9 +95,9 @@ class TopicOffloader:
         topic: Topic,
         *,
         now: bool = False,
-        workers: Workers = Workers.HEALTHY,
-        progress: TaskCallback = lambda done, total: None,
-    ) -> Turn:
+        workers: model.Workers = model.Workers.HEALTHY,
+        progress: model.TaskCallback = lambda done, total: None,
+    ) -> model.Turn:
         """One commit of what is due, if anything is, and the release of what is settled.
 
         ``now``: all sealed ledgers are due, whatever the settings say. ``workers``:
@@ -133,7 +117,7 @@ class TopicOffloader:
                 self._say(f"{topic}: planning again: {error}")
         raise AssertionError("unreachable")
 
-    def observe(self, topic: Topic, *, now: bool = False) -> Turn:
+    def observe(self, topic: Topic, *, now: bool = False) -> model.Turn:
         """A turn that converts nothing and closes no ledger.
 
         ``more``: whether something is due, or may be where a broker cannot tell yet.
@@ -143,7 +127,7 @@ class TopicOffloader:
         held = self._hold(topic, roll_over=False)
         released, wait = self._release(held)
         more = bool(self._due(held, now)) or held.recovering
-        return Turn(topic, None, released, more, self._observation(held, release_in=wait))
+        return model.Turn(topic, None, released, more, self._observation(held, release_in=wait))
 
     def hold(self, topic: Topic, partitions: Sequence[Partition]) -> None:
         """Take the hold on partitions that were added, also while the topic has its turn.
@@ -158,7 +142,7 @@ class TopicOffloader:
         except Exception as error:  # noqa: BLE001 - no turn's result: nobody else would hear of it
             self._say(f"{topic}: new partitions have no hold yet: {error}")
 
-    def release(self, topic: Topic) -> tuple[tuple[Release, ...], float]:
+    def release(self, topic: Topic) -> tuple[tuple[model.Release, ...], float]:
         """Move the topic's hold to what has been in the log for ``grace``.
 
         Returns the moves, and the seconds until more is settled (0.0: nothing is waiting).
@@ -167,13 +151,13 @@ class TopicOffloader:
 
     def _release_of(
         self, topic: Topic, partitions: Sequence[Partition]
-    ) -> tuple[tuple[Release, ...], float]:
+    ) -> tuple[tuple[model.Release, ...], float]:
         # Nothing of it depends on what transactions hide: only what is in the table is let go.
         listed = list_ledgers(self._admin, partitions, transactions=False)
         table = self._tables.newest(topic)
         return self._holding.release(topic, listed, table) if table else ((), 0.0)
 
-    def release_at_once(self, held: HeldTopic) -> tuple[Release, ...] | None:
+    def release_at_once(self, held: HeldTopic) -> tuple[model.Release, ...] | None:
         """``release`` after a commit, which counts: None where it has to wait for the next turn."""
         try:
             return self._release_of(held.topic, list(held.listed))[0]
@@ -189,7 +173,7 @@ class TopicOffloader:
 
     # -- the order of a turn -------------------------------------------------------------------
 
-    def _turn(self, topic: Topic, options: TurnOptions) -> Turn:
+    def _turn(self, topic: Topic, options: TurnOptions) -> model.Turn:
         if (note := self._kinds.left_out(topic)) is not None:
             return self._left_out(topic, note)
         # 1. The hold, under which the ledgers are listed, and only then the log is read.
@@ -197,13 +181,15 @@ class TopicOffloader:
         # 2. Released is what an earlier commit has had in the log for its grace.
         released, wait = self._release(held)
         dues = self._due(held, options.now)
-        if options.workers is Workers.SLOW:
-            chosen = within_few(dues, SLOW_COMMIT_BYTES)
+        if options.workers is model.Workers.SLOW:
+            chosen = within_few(dues, model.SLOW_COMMIT_BYTES)
         else:
-            chosen = within(dues, COMMIT_BYTES)
+            chosen = within(dues, model.COMMIT_BYTES)
         if not chosen:
             refuse_recovering(held.listed)  # what was asked for may be in there
-            return Turn(topic, None, released, False, self._observation(held, release_in=wait))
+            return model.Turn(
+                topic, None, released, False, self._observation(held, release_in=wait)
+            )
         if held.table is None:
             self._holding.require_unclaimed(topic, held.listed)
         began = self._timer.now()
@@ -213,10 +199,10 @@ class TopicOffloader:
         except SlowError as error:
             self._say(f"{topic}: {error}: slow topics are converted beside the others from now on")
             seen = self._observation(held, release_in=wait)
-            return Turn(topic, None, released, more=True, observation=seen, slow=True)
+            return model.Turn(topic, None, released, more=True, observation=seen, slow=True)
         if addition is None:  # the log completes the messages that were to be given up
             seen = self._observation(held, release_in=wait)
-            return Turn(topic, None, released, held.recovering, seen, slow)
+            return model.Turn(topic, None, released, held.recovering, seen, slow)
         # 4. The commit, on top of the very table that was planned on.
         with self._timer.phase("commit"):
             after = self._committer.commit(held.table, addition)
@@ -228,21 +214,23 @@ class TopicOffloader:
         observation = self._observation(held, (after, addition), release_in=wait or grace)
         more = sum(len(one.ledgers) for one in chosen) < sum(len(one.ledgers) for one in dues)
         more = more or at_once is None or held.recovering
-        return Turn(topic, committed, released + (at_once or ()), more, observation, slow)
+        return model.Turn(topic, committed, released + (at_once or ()), more, observation, slow)
 
-    def _left_out(self, topic: Topic, note: str) -> Turn:
+    def _left_out(self, topic: Topic, note: str) -> model.Turn:
         """The turn of a topic that is not offloaded, and has no hold."""
         at, now = self._clock_ms() / 1000, self._timer.now()
-        nothing = TopicBacklog(at=at, asked=now, read=now, version=None, partitions=())
-        return Turn(topic, None, (), False, Observation(at, nothing, notes=(note,)))
+        nothing = model.TopicBacklog(at=at, asked=now, read=now, version=None, partitions=())
+        return model.Turn(topic, None, (), False, model.Observation(at, nothing, notes=(note,)))
 
-    def _converted(self, held: HeldTopic, chosen: Sequence[Due], options: TurnOptions) -> Converted:
+    def _converted(
+        self, held: HeldTopic, chosen: Sequence[model.Due], options: TurnOptions
+    ) -> Converted:
         """What to commit. Raises what the conversion failed with, unless another offloader has
         committed the same meanwhile, and so let go of what was to be read: CommitConflictError.
         """
         try:
             return self._conversion.convert(held, chosen, options)
-        except StoppedError:
+        except model.StoppedError:
             raise
         except PulsarLakeError as error:
             if not self._is_overtaken(held.topic, chosen):
@@ -251,7 +239,7 @@ class TopicOffloader:
                 f"another offloader has committed it meanwhile: {error.message}"
             ) from error
 
-    def _is_overtaken(self, topic: Topic, chosen: Sequence[Due]) -> bool:
+    def _is_overtaken(self, topic: Topic, chosen: Sequence[model.Due]) -> bool:
         try:
             table = self._tables.newest(topic)
         except PulsarLakeError:
@@ -309,12 +297,12 @@ class TopicOffloader:
             self._admin.unload(partition)
         return {**listed, **list_ledgers(self._admin, old)} if old else listed
 
-    def _release(self, held: HeldTopic) -> tuple[tuple[Release, ...], float]:
+    def _release(self, held: HeldTopic) -> tuple[tuple[model.Release, ...], float]:
         if held.table is None:
             return (), 0.0
         return self._holding.release(held.topic, held.listed, held.table)
 
-    def _due(self, held: HeldTopic, now: bool) -> list[Due]:
+    def _due(self, held: HeldTopic, now: bool) -> list[model.Due]:
         settings = self._settings(held.topic)
         clock_ms = self._clock_ms()
         watermarks, lookbacks = held.watermarks(), held.lookbacks()
@@ -338,7 +326,7 @@ class TopicOffloader:
         committed: tuple[TopicTable, Addition] | None = None,
         *,
         release_in: float,
-    ) -> Observation:
+    ) -> model.Observation:
         table: TopicTable | None = held.table
         advances: Sequence[Advance] = ()
         read = held.read
@@ -368,13 +356,13 @@ class TopicOffloader:
         return min(waits, default=None)
 
     def _settings(self, topic: Topic) -> OffloadConfig:
-        return settings_of(self._config, topic)
+        return model.settings_of(self._config, topic)
 
 
 def _committed(
-    after: TopicTable, addition: Addition, chosen: Sequence[Due], seconds: float
-) -> Committed:
-    return Committed(
+    after: TopicTable, addition: Addition, chosen: Sequence[model.Due], seconds: float
+) -> model.Committed:
+    return model.Committed(
         version=after.version,
         ledgers=len(addition.ledgers),
         files=len(addition.files),

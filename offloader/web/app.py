@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -46,8 +46,6 @@ _KINDS = {
     ".svg": "image/svg+xml",
 }
 _STATUS = {ConfigurationError: 400, NotFoundError: 404, UnavailableError: 503}
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)

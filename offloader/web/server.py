@@ -19,14 +19,8 @@ from offloader.config import HttpConfig, OffloadConfig
 from offloader.schedule import Scheduler
 from offloader.service import LastErrors
 from offloader.service.monitor import Monitor
+from offloader.web import connections
 from offloader.web.app import App, ServedProcess
-from offloader.web.connections import (
-    ACCEPTED_AT_ONCE,
-    LimitedServer,
-    Rarely,
-    connection_protocol,
-    most_connections,
-)
 from offloader.web.gauges import Gauges
 from offloader.web.overview import Overview
 from offloader.web.security import Security
@@ -105,7 +99,7 @@ class StatusServer(Closing):
         request_seconds: float = _REQUEST_SECONDS,
     ) -> None:
         logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # ``said`` gets its failures
-        said = self._said = Rarely(said, daemon.elapsed)
+        said = self._said = connections.Rarely(said, daemon.elapsed)
         storage, settings = clients.storage, clients.settings
         last_errors = LastErrors(settings.pulsar.admin_url, settings.storage.uri)
         overview = Overview(daemon.scheduler, daemon.monitor, stopping, daemon.elapsed)
@@ -136,12 +130,14 @@ class StatusServer(Closing):
         ).asgi()
         host, port = listening.getsockname()[:2]
         self.url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-        self._server = LimitedServer(
+        self._server = connections.LimitedServer(
             uvicorn.Config(
                 _Quiet(self._app),
                 loop="asyncio",
-                http=connection_protocol(most_connections(), request_seconds, _RESPONSE_SECONDS),
-                backlog=ACCEPTED_AT_ONCE,
+                http=connections.connection_protocol(
+                    connections.most_connections(), request_seconds, _RESPONSE_SECONDS
+                ),
+                backlog=connections.ACCEPTED_AT_ONCE,
                 h11_max_incomplete_event_size=_HEADER_BYTES,
                 ws="none",
                 lifespan="off",

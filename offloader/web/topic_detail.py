@@ -9,16 +9,9 @@ from offloader.model import TopicBacklog
 from offloader.service import LastError, TopicStatus, topic_status
 from offloader.web.commits import CommitCache
 from offloader.web.timeline import file_block, merged, placed, segment_block
+from reader import plan as plans
 from reader.clients import Clients
 from reader.model import Topic
-from reader.plan import (
-    Known,
-    PublishTimeStore,
-    logged_part,
-    older_ledgers,
-    plan_snapshot,
-    take_snapshot,
-)
 from reader.table import LoggedCommit, OffloadedLedger, TopicTable
 
 _MOST_BLOCKS = 10_000
@@ -76,14 +69,15 @@ class TopicDetail:
 
         Raises NotFoundError where neither Pulsar nor the storage knows the topic.
         """
-        snapshot = take_snapshot(self._clients, topic, checked=False)
+        snapshot = plans.take_snapshot(self._clients, topic, checked=False)
         table = TopicTable.open(self._storage, topic, snapshot.version) if snapshot.uri else None
         settings = self._clients.settings
-        cold = logged_part(table, self._logged(table)) if table else None
-        plan = plan_snapshot(
+        cold = plans.logged_part(table, self._logged(table)) if table else None
+        plan = plans.plan_snapshot(
             snapshot,
-            known=Known(
-                PublishTimeStore(settings.query, settings.pulsar, topic).known(snapshot.hot), cold
+            known=plans.Known(
+                plans.PublishTimeStore(settings.query, settings.pulsar, topic).known(snapshot.hot),
+                cold,
             ),
         )
         now = self._clock()
@@ -92,7 +86,7 @@ class TopicDetail:
             for one in plan.segments
             if one.segment.entries or one.segment.state != "offloaded"
         ]
-        older = older_ledgers(table, cold.files, segments) if table and cold else []
+        older = plans.older_ledgers(table, cold.files, segments) if table and cold else []
         blocks = placed([*map(file_block, older), *map(segment_block, segments)], now)
         return {
             "topic": topic.local_name,

@@ -12,15 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from reader.bookkeeper.bookie_connections import BookieConnections
 from reader.bookkeeper.bookie_session import BookieAccess
 from reader.bookkeeper.connection import timed_out
-from reader.bookkeeper.reads import BookieHealth, LedgerReads, SilentBookies
-from reader.bookkeeper.reads.read_messages import (
-    Arrival,
-    BookieFailure,
-    Deliver,
-    Disconnect,
-    Send,
-    Wait,
-)
+from reader.bookkeeper.reads import BookieHealth, LedgerReads, SilentBookies, read_messages
 from reader.closing import Closing
 from reader.errors import ConfigurationError, CorruptError, PulsarLakeError, UnavailableError
 from reader.model import EntryBlock, LedgerMetadata
@@ -87,11 +79,11 @@ class BookKeeperClient(Closing):
         )
         try:
             while (action := reads.next_action(self._clock())) is not None:
-                if isinstance(action, Deliver):
+                if isinstance(action, read_messages.Deliver):
                     yield action.block
-                elif isinstance(action, Wait):
+                elif isinstance(action, read_messages.Wait):
                     self._wait(action, reads)
-                elif isinstance(action, Disconnect):
+                elif isinstance(action, read_messages.Disconnect):
                     self._connections.disconnect(action.bookie)
                 else:
                     self._send(action, reads)
@@ -100,7 +92,7 @@ class BookKeeperClient(Closing):
             for bookie in reads.unanswered_bookies():
                 self._connections.disconnect(bookie)
 
-    def _send(self, action: Send, reads: LedgerReads) -> None:
+    def _send(self, action: read_messages.Send, reads: LedgerReads) -> None:
         bookie, kind = action.bookie, action.kind
         try:
             self._connections.connect(bookie, kind).request(action.reads)
@@ -109,7 +101,7 @@ class BookKeeperClient(Closing):
         except ConfigurationError as error:
             reads.refuse(bookie, kind, error)
 
-    def _wait(self, wait: Wait, reads: LedgerReads) -> None:
+    def _wait(self, wait: read_messages.Wait, reads: LedgerReads) -> None:
         """Receive from all bookies that have sent something."""
         poll = select.poll()
         connections = {}
@@ -123,18 +115,20 @@ class BookKeeperClient(Closing):
             bookie, kind, connection = connections[descriptor]
             if connection.fileno() >= 0:  # the bookie has not failed
                 before = connection.received
-                event: Arrival | BookieFailure
+                event: read_messages.Arrival | read_messages.BookieFailure
                 try:
                     answers = connection.receive()
-                    event = Arrival(bookie, kind, connection.received - before, answers)
+                    event = read_messages.Arrival(
+                        bookie, kind, connection.received - before, answers
+                    )
                 except (UnavailableError, CorruptError) as error:
                     event = self._failure(bookie, error)
                 reads.receive(event, now)
         reads.end_wait(now)
 
-    def _failure(self, bookie: str, error: PulsarLakeError) -> BookieFailure:
+    def _failure(self, bookie: str, error: PulsarLakeError) -> read_messages.BookieFailure:
         """Close the connections to a bookie, and return why."""
-        failure = BookieFailure(
+        failure = read_messages.BookieFailure(
             bookie,
             error,
             is_silent=timed_out(error),

@@ -11,17 +11,15 @@ import zlib
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.errors import UnsupportedError
+from reader.kernels.array_types import Bools, Bytes, Int64s
 from reader.kernels.compiling import kernel
 from reader.kernels.crc32c import crc32c
 from reader.kernels.unaligned import u32
 
 HEADER = 32
 _LENGTHS = {"CRC32C": 4, "CRC32": 8, "MAC": 20, "HMAC": 20, "DUMMY": 0}
-
-Int64s = npt.NDArray[np.int64]
 
 
 def code_length(digest_type: str) -> int:
@@ -34,12 +32,12 @@ def code_length(digest_type: str) -> int:
 def verify(
     digest_type: str,
     password: bytes,
-    arena: npt.NDArray[np.uint8],
+    arena: Bytes,
     offsets: Int64s,
     lengths: Int64s,
     ledger: int,
     entries: Int64s,
-) -> npt.NDArray[np.bool_]:
+) -> Bools:
     """Which of the stored entries ``arena[offsets : offsets + lengths]`` pass their digest.
 
     Their header has to have the id of the ledger, and theirs in ``entries``. Raises

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.errors import CorruptError
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
 
@@ -31,8 +31,6 @@ _MARK = 0x02070000
 _REQUEST = struct.Struct(">IIqqqiq")
 _HEADER = struct.Struct(">IIIqqq")
 HEADER_BYTES = _HEADER.size
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def decode_batch_header(opening: bytes | bytearray, most: int) -> BatchReadHeade
     return BatchReadHeader(rest, status, ledger, first, request)
 
 
-def split_entries(content: npt.NDArray[np.uint8], most: int) -> tuple[Int64s, Int64s]:
+def split_entries(content: Bytes, most: int) -> tuple[Int64s, Int64s]:
     """(offsets, lengths) of the entries in ``content``, at most ``most``.
 
     Raises CorruptError where they are cut off or more.

@@ -13,9 +13,9 @@ No flag is ever set: a read with the fencing flag would stop the topic's writer.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.errors import CorruptError
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.protobuf_wire import field
 from reader.kernels.unaligned import u32
@@ -37,9 +37,6 @@ _NOT_PROTOCOL = {
 
 
 _MOST_REQUEST = 64  # bytes of a frame that requests an entry, at most
-
-Bytes = npt.NDArray[np.uint8]
-Int64s = npt.NDArray[np.int64]
 
 
 def encode_reads(ledger: int, entries: Int64s, requests: Int64s) -> Bytes:

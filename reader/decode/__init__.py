@@ -64,17 +64,15 @@ from reader.decode.chunk_sequence import (
     opened_part,
 )
 from reader.decode.chunks import chunk_headers
-from reader.decode.decoder import HEADER_COLUMNS, EntryDecoder, Messages
+from reader.decode.decoder import EntryDecoder, Messages
 from reader.decode.encryption.decryption import Decryption, plain_entry, private_key
-from reader.decode.partition_context import PartitionContext
+from reader.decode.partition_context import NoContext, PartitionContext
 from reader.decode.prewarm import prewarm
 from reader.decode.seen import Seen
-from reader.decode.tables import FREE_INFLATED, MAX_PROPERTIES
+from reader.decode.tables import FREE_INFLATED
 
 __all__ = [
     "FREE_INFLATED",
-    "HEADER_COLUMNS",
-    "MAX_PROPERTIES",
     "NO_CHUNKS",
     "Chunk",
     "ChunkMemory",
@@ -82,6 +80,7 @@ __all__ = [
     "Decryption",
     "EntryDecoder",
     "Messages",
+    "NoContext",
     "PartitionContext",
     "Seen",
     "Transactions",

@@ -13,16 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from reader.decode import tables
 from reader.decode.encryption.headers import read_headers
-from reader.decode.tables import (
-    E_FLAGS,
-    E_KIND,
-    E_MARKER,
-    E_TXN_LEAST,
-    E_TXN_MOST,
-    HIDDEN,
-    SEEN_TRANSACTION,
-)
 from reader.decode.tables import IN_TRANSACTION as IN
 from reader.errors import UnsupportedError
 from reader.model import EntryBlock, TransactionId
@@ -45,10 +37,10 @@ class Transactions:
 
     def hide_aborted(self, seen: int, ledger_id: int, entries: npt.NDArray[np.int64]) -> None:
         """Make the entries of aborted transactions HIDDEN; ``seen``: SEEN_… bits, of ``scan``."""
-        if not seen & SEEN_TRANSACTION:
+        if not seen & tables.SEEN_TRANSACTION:
             return
-        ours = np.flatnonzero(entries[E_FLAGS] & IN != 0)
-        is_marker = entries[E_KIND, ours] == HIDDEN
+        ours = np.flatnonzero(entries[tables.E_FLAGS] & IN != 0)
+        is_marker = entries[tables.E_KIND, ours] == tables.HIDDEN
         self._read_markers(entries, ours[is_marker])
         ours = ours[~is_marker]
         ids = _ids(entries, ours)
@@ -57,7 +49,7 @@ class Transactions:
             aborted = self._outcome(ledger_id, unknown)
             self._aborted |= {one: one in aborted for one in unknown}
         hidden = [self._aborted.get(one, False) for one in ids]
-        entries[E_KIND, ours[np.array(hidden, bool)]] = HIDDEN
+        entries[tables.E_KIND, ours[np.array(hidden, bool)]] = tables.HIDDEN
 
     def _outcome(self, ledger_id: int, unknown: Sequence[TransactionId]) -> set[TransactionId]:
         try:
@@ -69,7 +61,7 @@ class Transactions:
             return set(unknown)
 
     def _read_markers(self, entries: npt.NDArray[np.int64], markers: npt.NDArray[np.int64]) -> None:
-        kinds = entries[E_MARKER, markers].tolist()
+        kinds = entries[tables.E_MARKER, markers].tolist()
         for one, kind in zip(_ids(entries, markers), kinds, strict=True):
             if kind in (_COMMIT, _ABORT):
                 before = self._all_say_commit.get(one, True)
@@ -83,13 +75,15 @@ def entries_in_transactions(block: EntryBlock) -> dict[TransactionId, list[int]]
     """The entry ids of each transaction's messages in the block, whatever became of it."""
     seen, block, entries = read_headers(block)
     found: dict[TransactionId, list[int]] = {}
-    if seen & SEEN_TRANSACTION:
-        ours = np.flatnonzero((entries[E_FLAGS] & IN != 0) & (entries[E_KIND] != HIDDEN))
+    if seen & tables.SEEN_TRANSACTION:
+        ours = np.flatnonzero(
+            (entries[tables.E_FLAGS] & IN != 0) & (entries[tables.E_KIND] != tables.HIDDEN)
+        )
         for one, at in zip(_ids(entries, ours), ours.tolist(), strict=True):
             found.setdefault(one, []).append(int(block.entry_ids[at]))
     return found
 
 
 def _ids(entries: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> list[TransactionId]:
-    most, least = entries[E_TXN_MOST, columns], entries[E_TXN_LEAST, columns]
+    most, least = entries[tables.E_TXN_MOST, columns], entries[tables.E_TXN_LEAST, columns]
     return list(zip(most.tolist(), least.tolist(), strict=True))

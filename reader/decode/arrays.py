@@ -4,48 +4,18 @@ import base64
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reader.decode import tables
 from reader.decode.passes.column_memory import IN_ARENA, IN_INFLATED, fill_spans
 from reader.decode.passes.copies import gather
 from reader.decode.passes.other_fields import copy_other_fields, measure_other_fields
-from reader.decode.tables import (
-    BINARY_KEY,
-    E_BROKER,
-    E_FLAGS,
-    E_METADATA,
-    E_METADATA_LENGTH,
-    E_PUBLISH,
-    E_REPLICATED_LENGTH,
-    HAS_OTHER,
-    HAS_OTHER_INSIDE,
-    NO_TIME,
-    P_KEEP,
-    P_KEY,
-    P_KEY_LENGTH,
-    P_VALUE,
-    P_VALUE_LENGTH,
-    R_BASE64,
-    R_BATCH,
-    R_ENTRY,
-    R_KEY,
-    R_KEY_LENGTH,
-    R_METADATA,
-    R_METADATA_LENGTH,
-    R_PAYLOAD,
-    R_PAYLOAD_LENGTH,
-    R_PROPERTIES,
-    SMALL_MAP,
-)
+from reader.kernels.array_types import Bools, Bytes, Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes
 from reader.model import StoredTimes
 from reader.model.columns import METADATA
-
-_Int64s = npt.NDArray[np.int64]
-_Bytes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,35 +23,35 @@ class Rows:
     """A portion of rows: what every column is built from."""
 
     partition: int
-    ledger_ids: _Int64s  # of the block's entries
-    entry_ids: _Int64s
-    arena: _Bytes
-    inflated: _Bytes
-    entries: _Int64s  # (E_FIELDS, entries of the block)
-    rows: _Int64s  # (R_FIELDS, at least count)
-    pairs: _Int64s  # (P_FIELDS, properties of all rows), empty if they are not wanted
+    ledger_ids: Int64s  # of the block's entries
+    entry_ids: Int64s
+    arena: Bytes
+    inflated: Bytes
+    entries: Int64s  # (E_FIELDS, entries of the block)
+    rows: Int64s  # (R_FIELDS, at least count)
+    pairs: Int64s  # (P_FIELDS, properties of all rows), empty if they are not wanted
     count: int
 
     def __len__(self) -> int:
         return self.count
 
-    def row(self, field: int) -> _Int64s:
+    def row(self, field: int) -> Int64s:
         return self.rows[field, : self.count]
 
-    def entry(self, field: int) -> _Int64s:
+    def entry(self, field: int) -> Int64s:
         """A field of each row's entry."""
-        found: _Int64s = self.entries[field][self.row(R_ENTRY)]
+        found: Int64s = self.entries[field][self.row(tables.R_ENTRY)]
         return found
 
 
-def _bitmap(valid: npt.NDArray[np.bool_] | None) -> tuple[pa.Buffer | None, int]:
+def _bitmap(valid: Bools | None) -> tuple[pa.Buffer | None, int]:
     """(validity buffer, number of nulls)."""
     if valid is None or valid.all():
         return None, 0
     return pa.py_buffer(np.packbits(valid, bitorder="little")), int((~valid).sum())
 
 
-def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -> pa.Array:
+def _binary(rows: Rows, kind: pa.DataType, offsets: Int64s, lengths: Int64s) -> pa.Array:
     """Strings or bytes out of the two arenas; a length of -1 is NULL."""
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(np.maximum(lengths, 0), out=starts[1:])
@@ -101,34 +71,36 @@ def _binary(rows: Rows, kind: pa.DataType, offsets: _Int64s, lengths: _Int64s) -
     return pa.Array.from_buffers(kind, len(lengths), buffers, nulls)
 
 
-def _keep_last(rows: Rows, pairs: _Int64s, first: int, stop: int) -> None:
+def _keep_last(rows: Rows, pairs: Int64s, first: int, stop: int) -> None:
     """Keep the last of each key among ``pairs[:, first:stop]``, for any number of pairs."""
     # Through memoryviews: one by one, NumPy's numbers and slices take four times as long.
     arena, inflated = rows.arena.data, rows.inflated.data
-    offsets, lengths = (pairs[field, first:stop].data for field in (P_KEY, P_KEY_LENGTH))
+    offsets, lengths = (
+        pairs[field, first:stop].data for field in (tables.P_KEY, tables.P_KEY_LENGTH)
+    )
     last: dict[bytes, int] = {}
     for p, at, size in zip(range(first, stop), offsets, lengths, strict=True):
         last[bytes(arena[at : at + size] if at >= 0 else inflated[~at : ~at + size])] = p
-    pairs[P_KEEP, first:stop] = 0
-    pairs[P_KEEP, list(last.values())] = 1
+    pairs[tables.P_KEEP, first:stop] = 0
+    pairs[tables.P_KEEP, list(last.values())] = 1
 
 
 def properties(rows: Rows) -> pa.Array:
     """``__messageProperties``; of a repeated one the last value counts."""
     kind = METADATA.field("__messageProperties").type
-    counts = rows.row(R_PROPERTIES)
+    counts = rows.row(tables.R_PROPERTIES)
     starts = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(np.maximum(counts, 0), out=starts[1:])
     pairs = rows.pairs[:, : int(starts[-1])]
-    for r in np.flatnonzero(counts > SMALL_MAP).tolist():
+    for r in np.flatnonzero(counts > tables.SMALL_MAP).tolist():
         _keep_last(rows, pairs, int(starts[r]), int(starts[r + 1]))
-    keep = pairs[P_KEEP] != 0
+    keep = pairs[tables.P_KEEP] != 0
     offsets = np.zeros(len(keep) + 1, np.int32)
     np.cumsum(keep, out=offsets[1:])
     if not keep.all():
         pairs = pairs[:, keep]
-    keys = _binary(rows, pa.string(), pairs[P_KEY], pairs[P_KEY_LENGTH])
-    values = _binary(rows, pa.string(), pairs[P_VALUE], pairs[P_VALUE_LENGTH])
+    keys = _binary(rows, pa.string(), pairs[tables.P_KEY], pairs[tables.P_KEY_LENGTH])
+    values = _binary(rows, pa.string(), pairs[tables.P_VALUE], pairs[tables.P_VALUE_LENGTH])
     children = pa.StructArray.from_arrays([keys, values], fields=[kind.key_field, kind.item_field])
     bitmap, nulls = _bitmap(counts >= 0)
     buffers = [bitmap, pa.py_buffer(offsets[starts])]
@@ -137,20 +109,20 @@ def properties(rows: Rows) -> pa.Array:
 
 def other_metadata(rows: Rows) -> pa.Array:
     """``__otherMetadata``: NULL where all fields have columns."""
-    flags = rows.entry(E_FLAGS)
-    of_entries = np.where(flags & HAS_OTHER != 0, rows.entry(E_METADATA_LENGTH), -1)
-    batched = (flags & HAS_OTHER_INSIDE != 0) & (rows.row(R_BATCH) >= 0)
-    of_messages = np.where(batched, rows.row(R_METADATA_LENGTH), -1)
+    flags = rows.entry(tables.E_FLAGS)
+    of_entries = np.where(flags & tables.HAS_OTHER != 0, rows.entry(tables.E_METADATA_LENGTH), -1)
+    batched = (flags & tables.HAS_OTHER_INSIDE != 0) & (rows.row(tables.R_BATCH) >= 0)
+    of_messages = np.where(batched, rows.row(tables.R_METADATA_LENGTH), -1)
     members = [
-        _other_fields(rows, rows.entry(E_METADATA), of_entries, single=False),
-        _other_fields(rows, rows.row(R_METADATA), of_messages, single=True),
+        _other_fields(rows, rows.entry(tables.E_METADATA), of_entries, single=False),
+        _other_fields(rows, rows.row(tables.R_METADATA), of_messages, single=True),
     ]
     kind = METADATA.field("__otherMetadata").type
     missing = pc.and_(*(one.is_null() for one in members))
     return pa.StructArray.from_arrays(members, fields=list(kind), mask=missing)
 
 
-def _other_fields(rows: Rows, offsets: _Int64s, lengths: _Int64s, *, single: bool) -> pa.Array:
+def _other_fields(rows: Rows, offsets: Int64s, lengths: Int64s, *, single: bool) -> pa.Array:
     """The fields without a column of the metadata there; NULL without any."""
     offsets, lengths = np.ascontiguousarray(offsets), np.ascontiguousarray(lengths)
     starts = np.zeros(len(lengths) + 1, np.int64)
@@ -168,10 +140,10 @@ def key_array(rows: Rows) -> pa.LargeBinaryArray:
 
     C++ writes the key of a SEPARATED KeyValue as it is, without base64.
     """
-    lengths = rows.row(R_KEY_LENGTH)
-    lengths = np.where(lengths <= BINARY_KEY, BINARY_KEY - lengths, lengths)
-    raw = _binary(rows, pa.large_binary(), rows.row(R_KEY), lengths)
-    encoded = rows.row(R_BASE64) != 0
+    lengths = rows.row(tables.R_KEY_LENGTH)
+    lengths = np.where(lengths <= tables.BINARY_KEY, tables.BINARY_KEY - lengths, lengths)
+    raw = _binary(rows, pa.large_binary(), rows.row(tables.R_KEY), lengths)
+    encoded = rows.row(tables.R_BASE64) != 0
     if not encoded.any():
         return raw
     keys = [
@@ -190,7 +162,7 @@ def _unpacked(key: bytes | None) -> bytes | None:
 
 def payload_spans(rows: Rows) -> ByteSpans:
     """The messages' payloads, without a copy where they lie in one buffer."""
-    offsets, lengths = rows.row(R_PAYLOAD), rows.row(R_PAYLOAD_LENGTH)
+    offsets, lengths = rows.row(tables.R_PAYLOAD), rows.row(tables.R_PAYLOAD_LENGTH)
     starts, ends = np.frombuffer(pa.allocate_buffer(16 * len(rows)), np.int64).reshape(2, -1)
     present = np.empty(len(rows), np.bool_)
     seen = fill_spans(rows.rows, len(rows), starts, ends, present)
@@ -201,14 +173,14 @@ def payload_spans(rows: Rows) -> ByteSpans:
 
 def stored_times(rows: Rows) -> StoredTimes:
     """Return when each message was stored."""
-    own = rows.row(R_ENTRY)
+    own = rows.row(tables.R_ENTRY)
     first, stop = (int(own[0]), int(own[-1]) + 1) if len(own) else (0, 0)
     entries = rows.entries[:, first:stop]
     return StoredTimes.of(
-        entries[E_BROKER],
-        entries[E_PUBLISH],
-        entries[E_REPLICATED_LENGTH] >= 0,
+        entries[tables.E_BROKER],
+        entries[tables.E_PUBLISH],
+        entries[tables.E_REPLICATED_LENGTH] >= 0,
         rows.ledger_ids[first:stop],
         own - first,
-        no_time=NO_TIME,
+        no_time=tables.NO_TIME,
     )

@@ -26,51 +26,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from reader.decode import chunk_sequence, tables
 from reader.decode.aborted_transactions import Transactions
-from reader.decode.chunk_sequence import (
-    NO_CHUNKS,
-    Chunk,
-    ChunkMemory,
-    ChunkSequence,
-    add_chunk,
-    opened_part,
-)
 from reader.decode.encryption.decryption import Decryption
 from reader.decode.encryption.headers import read_headers
 from reader.decode.partition_context import PartitionContext
-from reader.decode.tables import (
-    CHUNK,
-    E_BEGIN_ENTRY,
-    E_BEGIN_LEDGER,
-    E_CHUNK,
-    E_CHUNKS,
-    E_KEY,
-    E_KIND,
-    E_METADATA,
-    E_ORDERING,
-    E_PAYLOAD,
-    E_PAYLOAD_LENGTH,
-    E_PRODUCER,
-    E_PUBLISH,
-    E_REASON,
-    E_REPLICATED,
-    E_UUID,
-    E_UUID_LENGTH,
-    ENCRYPTED,
-    HIDDEN,
-    MESSAGES,
-    NEVER_COMPLETED,
-    STRAY,
-    WHOLE,
-)
+from reader.kernels.array_types import Bytes, Int64s
 from reader.model import EntryBlock
 
 KEPT_BYTES = 32 << 20
 _KEPT_OVERHEAD = 300  # bytes of Python's objects for a payload
 
-_OFFSETS = (E_PAYLOAD, E_PRODUCER, E_REPLICATED, E_KEY, E_ORDERING, E_METADATA, E_UUID)
+_OFFSETS = (
+    tables.E_PAYLOAD,
+    tables.E_PRODUCER,
+    tables.E_REPLICATED,
+    tables.E_KEY,
+    tables.E_ORDERING,
+    tables.E_METADATA,
+    tables.E_UUID,
+)
 
 
 class ChunkJoiner:
@@ -90,53 +66,57 @@ class ChunkJoiner:
         self._context = context
         self._decryption = decryption
         self._rescue_incomplete = rescue_incomplete
-        self._sequences = ChunkMemory()
+        self._sequences = chunk_sequence.ChunkMemory()
         self._kept = _KeptPayloads()
-        self._changed: dict[bytes, ChunkSequence] = {}
+        self._changed: dict[bytes, chunk_sequence.ChunkSequence] = {}
 
     @property
-    def incomplete(self) -> Mapping[bytes, ChunkSequence]:
+    def incomplete(self) -> Mapping[bytes, chunk_sequence.ChunkSequence]:
         """The messages that the given entries leave incomplete, by uuid."""
         return self._sequences.incomplete
 
-    def take_changes(self) -> Mapping[bytes, ChunkSequence]:
+    def take_changes(self) -> Mapping[bytes, chunk_sequence.ChunkSequence]:
         """Those that have changed since this was last asked for."""
         changed, self._changed = self._changed, {}
         return changed
 
-    def join(
-        self, block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64]
-    ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
+    def join(self, block: EntryBlock, arena: Bytes, entries: Int64s) -> tuple[EntryBlock, Bytes]:
         """Decide each CHUNK of ``entries``.
 
         A last chunk's entry is replaced by one with the whole payload, at the end of the arena.
         """
-        joins: list[tuple[int, ChunkSequence]] = []
+        joins: list[tuple[int, chunk_sequence.ChunkSequence]] = []
         for i in _chunk_entries(entries):
             uuid, chunk = _chunk(block, arena, entries, i)
             before = self._sequences.get(uuid)
             if before is None:
-                before = self._context.sequence_before(uuid) if chunk.chunk_id else NO_CHUNKS
+                before = (
+                    self._context.sequence_before(uuid)
+                    if chunk.chunk_id
+                    else chunk_sequence.NO_CHUNKS
+                )
             has_room = self._sequences.has_room(chunk)
-            sequence, outcome, chunks = add_chunk(before, chunk, has_room=has_room)
+            sequence, outcome, chunks = chunk_sequence.add_chunk(before, chunk, has_room=has_room)
             self._sequences.put(uuid, sequence)
             self._changed[uuid] = sequence
             if outcome == "incomplete":
                 self._kept.put(chunk, _payload(arena, entries, i))
             ends = outcome in ("complete", "stray")
-            if chunk.encrypted and not (ends and opened_part(chunks)):
+            if chunk.encrypted and not (ends and chunk_sequence.opened_part(chunks)):
                 continue
-            entries[E_KIND, i] = HIDDEN
+            entries[tables.E_KIND, i] = tables.HIDDEN
             if outcome == "incomplete" and self._rescue_incomplete:
                 outcome = "stray"
             if outcome == "complete" and any(one.encrypted for one in chunks):
                 outcome = "stray"  # what it would begin with is ciphertext
             if outcome not in ("complete", "stray"):
                 continue
-            entries[E_KIND, i] = MESSAGES if outcome == "complete" else WHOLE
+            entries[tables.E_KIND, i] = tables.MESSAGES if outcome == "complete" else tables.WHOLE
             if outcome == "stray":
-                entries[E_REASON, i] = NEVER_COMPLETED if self._rescue_incomplete else STRAY
-            entries[E_BEGIN_LEDGER, i], entries[E_BEGIN_ENTRY, i] = (
+                entries[tables.E_REASON, i] = (
+                    tables.NEVER_COMPLETED if self._rescue_incomplete else tables.STRAY
+                )
+            entries[tables.E_BEGIN_LEDGER, i], entries[tables.E_BEGIN_ENTRY, i] = (
                 chunks[0].ledger,
                 chunks[0].entry,
             )
@@ -148,15 +128,15 @@ class ChunkJoiner:
     def _joined(
         self,
         block: EntryBlock,
-        arena: npt.NDArray[np.uint8],
-        entries: npt.NDArray[np.int64],
-        joins: Sequence[tuple[int, ChunkSequence]],
-    ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
+        arena: Bytes,
+        entries: Int64s,
+        joins: Sequence[tuple[int, chunk_sequence.ChunkSequence]],
+    ) -> tuple[EntryBlock, Bytes]:
         """Put the chunks of each (entry, its chunks) together at the end of the arena."""
         payloads = self._payloads([one for _, chunks in joins for one in chunks], block)
         wholes = []
         for i, chunks in joins:
-            whole = [arena[int(block.offsets[i]) : int(entries[E_PAYLOAD, i])]]
+            whole = [arena[int(block.offsets[i]) : int(entries[tables.E_PAYLOAD, i])]]
             for one in chunks:
                 found = payloads.get((one.ledger, one.entry))
                 if found is None:
@@ -169,15 +149,15 @@ class ChunkJoiner:
         for (i, _), whole in zip(joins, wholes, strict=True):
             size = sum(map(len, whole))
             entries[list(_OFFSETS), i] += end - int(offsets[i])
-            entries[E_PAYLOAD_LENGTH, i] = size - len(whole[0])
+            entries[tables.E_PAYLOAD_LENGTH, i] = size - len(whole[0])
             offsets[i], lengths[i] = end, size
             end += size
         joined = np.concatenate([arena, *(piece for whole in wholes for piece in whole)])
         return replace(block, offsets=offsets, lengths=lengths, arena=joined), joined
 
     def _payloads(
-        self, chunks: Sequence[Chunk], block: EntryBlock
-    ) -> dict[tuple[int, int], npt.NDArray[np.uint8]]:
+        self, chunks: Sequence[chunk_sequence.Chunk], block: EntryBlock
+    ) -> dict[tuple[int, int], Bytes]:
         """The payloads of those chunks that are not in ``block``, by (ledger, entry)."""
         own = set(block.entry_ids.tolist())
         found = {}
@@ -205,56 +185,56 @@ class _KeptPayloads:
     """
 
     def __init__(self) -> None:
-        self._payloads: dict[tuple[int, int], npt.NDArray[np.uint8]] = {}
+        self._payloads: dict[tuple[int, int], Bytes] = {}
         self._size = 0
 
-    def put(self, chunk: Chunk, payload: npt.NDArray[np.uint8]) -> None:
+    def put(self, chunk: chunk_sequence.Chunk, payload: Bytes) -> None:
         self._payloads[chunk.ledger, chunk.entry] = payload.copy()
         self._size += len(payload) + _KEPT_OVERHEAD
         while self._size > KEPT_BYTES:
             oldest = self._payloads.pop(next(iter(self._payloads)))
             self._size -= len(oldest) + _KEPT_OVERHEAD
 
-    def take(self, chunk: Chunk) -> npt.NDArray[np.uint8] | None:
+    def take(self, chunk: chunk_sequence.Chunk) -> Bytes | None:
         found = self._payloads.pop((chunk.ledger, chunk.entry), None)
         if found is not None:
             self._size -= len(found) + _KEPT_OVERHEAD
         return found
 
 
-def _payload(
-    arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], i: int
-) -> npt.NDArray[np.uint8]:
-    at = int(entries[E_PAYLOAD, i])
-    return arena[at : at + int(entries[E_PAYLOAD_LENGTH, i])]
+def _payload(arena: Bytes, entries: Int64s, i: int) -> Bytes:
+    at = int(entries[tables.E_PAYLOAD, i])
+    return arena[at : at + int(entries[tables.E_PAYLOAD_LENGTH, i])]
 
 
 def chunk_headers(
     block: EntryBlock, transactions: Transactions, decryption: Decryption | None = None
-) -> list[tuple[bytes, Chunk]]:
+) -> list[tuple[bytes, chunk_sequence.Chunk]]:
     """(uuid, chunk) of every chunk in the block, in log order, except in aborted transactions."""
     seen, block, entries = read_headers(block, decryption)
     transactions.hide_aborted(seen, block.ledger_id, entries)
     return [_chunk(block, block.arena, entries, i) for i in _chunk_entries(entries)]
 
 
-def _chunk_entries(entries: npt.NDArray[np.int64]) -> list[int]:
-    encrypted = (entries[E_KIND] == WHOLE) & (entries[E_REASON] == ENCRYPTED)
-    encrypted &= entries[E_CHUNKS] > 1
-    return np.flatnonzero((entries[E_KIND] == CHUNK) | encrypted).tolist()
+def _chunk_entries(entries: Int64s) -> list[int]:
+    encrypted = (entries[tables.E_KIND] == tables.WHOLE) & (
+        entries[tables.E_REASON] == tables.ENCRYPTED
+    )
+    encrypted &= entries[tables.E_CHUNKS] > 1
+    return np.flatnonzero((entries[tables.E_KIND] == tables.CHUNK) | encrypted).tolist()
 
 
 def _chunk(
-    block: EntryBlock, arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], i: int
-) -> tuple[bytes, Chunk]:
-    at = int(entries[E_UUID, i])
-    uuid = arena[at : at + int(entries[E_UUID_LENGTH, i])].tobytes()
-    return uuid, Chunk(
+    block: EntryBlock, arena: Bytes, entries: Int64s, i: int
+) -> tuple[bytes, chunk_sequence.Chunk]:
+    at = int(entries[tables.E_UUID, i])
+    uuid = arena[at : at + int(entries[tables.E_UUID_LENGTH, i])].tobytes()
+    return uuid, chunk_sequence.Chunk(
         ledger=block.ledger_id,
         entry=int(block.entry_ids[i]),
-        chunk_id=int(entries[E_CHUNK, i]),
-        num_chunks=int(entries[E_CHUNKS, i]),
-        size=int(entries[E_PAYLOAD_LENGTH, i]),
-        publish_time=int(entries[E_PUBLISH, i]),
-        encrypted=int(entries[E_KIND, i]) == WHOLE,
+        chunk_id=int(entries[tables.E_CHUNK, i]),
+        num_chunks=int(entries[tables.E_CHUNKS, i]),
+        size=int(entries[tables.E_PAYLOAD_LENGTH, i]),
+        publish_time=int(entries[tables.E_PUBLISH, i]),
+        encrypted=int(entries[tables.E_KIND, i]) == tables.WHOLE,
     )

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.decode import tables
 from reader.decode.aborted_transactions import Transactions
 from reader.decode.arrays import Rows, key_array, payload_spans, stored_times
 from reader.decode.chunk_sequence import ChunkSequence
@@ -21,19 +22,6 @@ from reader.decode.passes.decompression import keep_singles_compressed, refuse_b
 from reader.decode.passes.portions import portions
 from reader.decode.rescue import RescuedRow, rescued_rows
 from reader.decode.seen import BlocksSeen, Seen
-from reader.decode.tables import (
-    E_FLAGS,
-    E_METADATA_LENGTH,
-    E_PRODUCER_LENGTH,
-    E_REPLICATED_LENGTH,
-    E_ROW_BYTES,
-    FREE_INFLATED,
-    HAS_OTHER,
-    R_ENTRY,
-    SEEN_CHUNK,
-    SEEN_ENCRYPTED,
-    SEEN_TRANSACTION,
-)
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import EntryBlock, Partition, StoredTimes
 from reader.model.columns import METADATA_NAMES
@@ -88,23 +76,20 @@ class EntryDecoder:
         payload: bool = True,
         keys: bool = False,
         publish_range: tuple[int | None, int | None] = (None, None),
-        context: PartitionContext | None = None,
-        rescue_incomplete: bool = False,
         decryption: Decryption | None = None,
-        headers_only: bool = False,
         row_bytes: int = 0,
-        expanded_bytes: int = FREE_INFLATED,
+        expanded_bytes: int = tables.FREE_INFLATED,
     ) -> None:
         """``publish_range``: µs since the epoch, inclusive; messages outside are left out.
 
-        ``context``: the entries that are not given; None: there are no others.
-        ``rescue_incomplete``: chunked messages that stay incomplete become rescued rows, see
-        ``ChunkJoiner``. ``decryption``: opens encrypted entries; those that it cannot open are
-        rescued rows. ``headers_only``: nothing but ``HEADER_COLUMNS`` is wanted, so messages
-        outside of batches stay compressed, and raw bytes of rescued rows are not given.
+        ``decryption``: opens encrypted entries; those that it cannot open are rescued rows.
         ``row_bytes``: what the caller adds to each row, for the bound of a portion.
         ``expanded_bytes``: payloads that state more, and MAX_RATIO times what is stored, are not
         decompressed.
+
+        Where nothing but ``HEADER_COLUMNS`` is wanted, messages outside of batches stay compressed,
+        and raw bytes of rescued rows are not given.
+
         Raises ValueError for a column that is not one of ``METADATA_NAMES``.
         """
         unknown = set(columns) - set(METADATA_NAMES)
@@ -116,25 +101,25 @@ class EntryDecoder:
         self._payload = payload
         self._keys = keys
         self._range = publish_range
-        self._context = context or NoContext()
+        self._headers_only = not (payload or keys) and self._columns <= set(HEADER_COLUMNS)
         self._transactions = Transactions(
             lambda ledger_id, unknown: self._context.aborted(ledger_id, unknown)
         )
-        self._rescue_incomplete = rescue_incomplete
         self._decryption = decryption
-        self.begin(self._context)
-        self._headers_only = headers_only
+        self.begin(NoContext())
         self._row_bytes = row_bytes
         self._expanded_bytes = expanded_bytes
-        if headers_only and (payload or keys or not set(columns) <= set(HEADER_COLUMNS)):
-            raise ValueError("headers_only gives HEADER_COLUMNS alone")
         self._seen: list[Seen] = []
 
-    def begin(self, context: PartitionContext) -> None:
-        """Entries of another place of the partition follow; ``context``: as seen from there."""
+    def begin(self, context: PartitionContext, *, rescue_incomplete: bool = False) -> None:
+        """Entries of another place of the partition follow; ``context``: as seen from there.
+
+        Before it is called, there are none but those given. ``rescue_incomplete``: chunked messages
+        that stay incomplete become rescued rows, see ``ChunkJoiner``.
+        """
         self._context = context
         self._chunks = ChunkJoiner(
-            context, rescue_incomplete=self._rescue_incomplete, decryption=self._decryption
+            context, rescue_incomplete=rescue_incomplete, decryption=self._decryption
         )
 
     def take_seen(self) -> list[Seen]:
@@ -163,7 +148,7 @@ class EntryDecoder:
         seen, block, entries = read_headers(block, self._decryption, *self._range)
         arena = block.arena
         self._transactions.hide_aborted(seen, block.ledger_id, entries)
-        if seen & SEEN_CHUNK:
+        if seen & tables.SEEN_CHUNK:
             block, arena = self._chunks.join(block, arena, entries)
         ledger_ids = np.full(len(block), block.ledger_id)
         return self._decided(block, arena, entries, ledger_ids, [0], seen)
@@ -175,7 +160,7 @@ class EntryDecoder:
         """
         block, ledger_ids, starts = join_blocks([one for one in blocks if len(one)])
         seen, block, entries = read_headers(block, self._decryption, *self._range)
-        if seen & (SEEN_CHUNK | SEEN_TRANSACTION):
+        if seen & (tables.SEEN_CHUNK | tables.SEEN_TRANSACTION):
             return None
         return self._decided(block, block.arena, entries, ledger_ids, starts, seen)
 
@@ -191,17 +176,19 @@ class EntryDecoder:
         """The rows of entries of which it is decided what they are."""
         refuse_bombs(entries, self._expanded_bytes)
         arena = _read_only(arena)
-        tally = BlocksSeen(entries, starts, encrypted=bool(seen & SEEN_ENCRYPTED))
+        tally = BlocksSeen(entries, starts, encrypted=bool(seen & tables.SEEN_ENCRYPTED))
         self._seen += tally.blocks
         if self._headers_only:
             keep_singles_compressed(entries)
-        entries[E_ROW_BYTES] = self._row_bytes
-        entries[E_ROW_BYTES] += entries[E_PRODUCER_LENGTH] + entries[E_REPLICATED_LENGTH] + 2
+        entries[tables.E_ROW_BYTES] = self._row_bytes
+        entries[tables.E_ROW_BYTES] += (
+            entries[tables.E_PRODUCER_LENGTH] + entries[tables.E_REPLICATED_LENGTH] + 2
+        )
         if "__encryptionContext" in self._columns:
-            entries[E_ROW_BYTES] += context_bytes(entries)
+            entries[tables.E_ROW_BYTES] += context_bytes(entries)
         if "__otherMetadata" in self._columns:
-            has_other = entries[E_FLAGS] & HAS_OTHER != 0
-            entries[E_ROW_BYTES] += np.where(has_other, entries[E_METADATA_LENGTH], 0)
+            has_other = entries[tables.E_FLAGS] & tables.HAS_OTHER != 0
+            entries[tables.E_ROW_BYTES] += np.where(has_other, entries[tables.E_METADATA_LENGTH], 0)
         return self._portions(block, arena, entries, ledger_ids, tally)
 
     def _portions(
@@ -228,7 +215,7 @@ class EntryDecoder:
             yield self._messages(rows, tally, block)
 
     def _messages(self, rows: Rows, tally: BlocksSeen, block: EntryBlock) -> Messages:
-        tally.add_rows(rows.row(R_ENTRY))
+        tally.add_rows(rows.row(tables.R_ENTRY))
         columns, versions, rescued = self._metadata.of(rows, encrypted=tally.encrypted)
         return Messages(
             columns=columns,

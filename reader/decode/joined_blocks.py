@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
+from reader.kernels.array_types import Int64s
 from reader.model import EntryBlock
 
 
-def join_blocks(
-    blocks: Sequence[EntryBlock],
-) -> tuple[EntryBlock, npt.NDArray[np.int64], list[int]]:
+def join_blocks(blocks: Sequence[EntryBlock]) -> tuple[EntryBlock, Int64s, list[int]]:
     """(all as one, the ledger id of each entry, the number of each block's first entry).
 
     Its own ledger id is the first one's. Each block has entries.

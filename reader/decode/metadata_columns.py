@@ -6,70 +6,37 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.decode import tables
 from reader.decode.arrays import Rows, other_metadata, properties
 from reader.decode.encryption.encryption_context import context_array
-from reader.decode.passes.column_memory import (
-    BASE64_BITS,
-    BATCH,
-    ENTRY,
-    ENTRY_ID,
-    ENTRY_TEXT,
-    INDEX,
-    LEDGER_ID,
-    ROW,
-    ROW_TEXT,
-    SEQUENCE,
-    TOMBSTONE_BITS,
-    copy_texts,
-    fill_columns,
-)
-from reader.decode.tables import (
-    E_BEGIN_ENTRY,
-    E_BEGIN_LEDGER,
-    E_BROKER,
-    E_DELIVER,
-    E_FLAGS,
-    E_PRODUCER_LENGTH,
-    E_PUBLISH,
-    E_REPLICATED_LENGTH,
-    E_SCHEMA,
-    HAS_OTHER,
-    HAS_OTHER_INSIDE,
-    NO_TIME,
-    R_EVENT,
-    R_KEY_LENGTH,
-    R_ORDERING_LENGTH,
-    R_PROPERTIES,
-    R_SEQUENCE,
-)
+from reader.decode.passes import column_memory
+from reader.kernels.array_types import Int64s
 from reader.kernels.memory import empty_bytes
 from reader.model.columns import METADATA
 
-_SCHEMA = (ENTRY, E_SCHEMA, -1)
+_SCHEMA = (column_memory.ENTRY, tables.E_SCHEMA, -1)
 _PLAN = {
-    "__ledgerId": (LEDGER_ID, 0, 0),
-    "__entryId": (ENTRY_ID, 0, 0),
-    "__batchIndex": (BATCH, 0, 0),
-    "__key": (ROW_TEXT, R_KEY_LENGTH, 0),
-    "__keyBase64": (BASE64_BITS, 0, 0),
-    "__orderingKey": (ROW_TEXT, R_ORDERING_LENGTH, 0),
-    "__messageProperties": (ROW_TEXT, R_PROPERTIES, 0),
-    "__publishTime": (ENTRY, E_PUBLISH, NO_TIME),
-    "__eventTime": (ROW, R_EVENT, NO_TIME),
-    "__brokerPublishTime": (ENTRY, E_BROKER, NO_TIME),
-    "__deliverAt": (ENTRY, E_DELIVER, NO_TIME),
-    "__index": (INDEX, 0, 0),
-    "__producerName": (ENTRY_TEXT, E_PRODUCER_LENGTH, 0),
-    "__replicatedFrom": (ENTRY_TEXT, E_REPLICATED_LENGTH, 0),
-    "__sequenceId": (SEQUENCE, R_SEQUENCE, 0),
+    "__ledgerId": (column_memory.LEDGER_ID, 0, 0),
+    "__entryId": (column_memory.ENTRY_ID, 0, 0),
+    "__batchIndex": (column_memory.BATCH, 0, 0),
+    "__key": (column_memory.ROW_TEXT, tables.R_KEY_LENGTH, 0),
+    "__keyBase64": (column_memory.BASE64_BITS, 0, 0),
+    "__orderingKey": (column_memory.ROW_TEXT, tables.R_ORDERING_LENGTH, 0),
+    "__messageProperties": (column_memory.ROW_TEXT, tables.R_PROPERTIES, 0),
+    "__publishTime": (column_memory.ENTRY, tables.E_PUBLISH, tables.NO_TIME),
+    "__eventTime": (column_memory.ROW, tables.R_EVENT, tables.NO_TIME),
+    "__brokerPublishTime": (column_memory.ENTRY, tables.E_BROKER, tables.NO_TIME),
+    "__deliverAt": (column_memory.ENTRY, tables.E_DELIVER, tables.NO_TIME),
+    "__index": (column_memory.INDEX, 0, 0),
+    "__producerName": (column_memory.ENTRY_TEXT, tables.E_PRODUCER_LENGTH, 0),
+    "__replicatedFrom": (column_memory.ENTRY_TEXT, tables.E_REPLICATED_LENGTH, 0),
+    "__sequenceId": (column_memory.SEQUENCE, tables.R_SEQUENCE, 0),
     "__schemaVersion": _SCHEMA,
-    "__tombstone": (TOMBSTONE_BITS, 0, 0),
-    "__firstChunkLedgerId": (ENTRY, E_BEGIN_LEDGER, -1),
-    "__firstChunkEntryId": (ENTRY, E_BEGIN_ENTRY, -1),
+    "__tombstone": (column_memory.TOMBSTONE_BITS, 0, 0),
+    "__firstChunkLedgerId": (column_memory.ENTRY, tables.E_BEGIN_LEDGER, -1),
+    "__firstChunkEntryId": (column_memory.ENTRY, tables.E_BEGIN_ENTRY, -1),
 }
 _COLUMNS = (*_PLAN, "__partition", "__encryptionContext", "__otherMetadata")
-
-_Int64s = npt.NDArray[np.int64]
 
 
 class Repeated:
@@ -118,10 +85,11 @@ class MetadataColumns:
         self._texts = [
             c
             for c, (name, line) in enumerate(lines.items())
-            if line[0] in (ENTRY_TEXT, ROW_TEXT) and name != "__messageProperties"
+            if line[0] in (column_memory.ENTRY_TEXT, column_memory.ROW_TEXT)
+            and name != "__messageProperties"
         ]
 
-    def of(self, rows: Rows, *, encrypted: bool) -> tuple[dict[str, pa.Array], _Int64s, bool]:
+    def of(self, rows: Rows, *, encrypted: bool) -> tuple[dict[str, pa.Array], Int64s, bool]:
         """(the columns, each row's schema version or -1, whether any row is rescued).
 
         ``encrypted``: whether any entry may be.
@@ -133,7 +101,7 @@ class MetadataColumns:
         octets = np.frombuffer(memory, np.uint8)
         words, halves = octets[:values].view(np.int64), octets[:values].view(np.int32)
         flags, found = np.empty(count + 8, np.uint8), np.empty((lines, 2), np.int64)
-        rescued = fill_columns(
+        rescued = column_memory.fill_columns(
             rows.entries, rows.ledger_ids, rows.entry_ids, rows.rows, count, self._plan, stride,
             words, halves, octets, flags, found,
         )  # fmt: skip
@@ -148,7 +116,9 @@ class MetadataColumns:
                     return context_array(rows)
                 return self._repeated.array(name, kind, None, count)
             if name == "__otherMetadata":
-                if (rows.entries[E_FLAGS] & (HAS_OTHER | HAS_OTHER_INSIDE)).any():
+                if (
+                    rows.entries[tables.E_FLAGS] & (tables.HAS_OTHER | tables.HAS_OTHER_INSIDE)
+                ).any():
                     return other_metadata(rows)
                 return self._repeated.array(name, kind, None, count)
             c = self._line[name]
@@ -180,7 +150,7 @@ class MetadataColumns:
                 end += sizes[c]
         data = empty_bytes(end + 16)
         if end:
-            copy_texts(
+            column_memory.copy_texts(
                 rows.arena, rows.inflated, rows.entries, rows.rows, len(rows), self._plan, stride,
                 halves, starts, data,
             )  # fmt: skip

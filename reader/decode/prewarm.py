@@ -24,10 +24,7 @@ def prewarm() -> None:
     ]
     block = EntryBlock.of(0, dict(enumerate(entries)))
     partition = Partition(Topic("public", "default", "prewarm"), -1)
-    for decoder in (
-        EntryDecoder(partition),
-        EntryDecoder(partition, columns=(), payload=False, headers_only=True),
-    ):
+    for decoder in (EntryDecoder(partition), EntryDecoder(partition, columns=(), payload=False)):
         rows = sum(len(messages) for messages in decoder.decode(block))
         if rows != 6:
             raise AssertionError(f"prewarm: {rows} rows instead of 6")

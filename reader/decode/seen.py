@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.decode.tables import E_KIND, E_PUBLISH, MESSAGES, NO_TIME, OUTSIDE, WHOLE
+from reader.kernels.array_types import Int64s
 
 _INT64 = np.iinfo(np.int64)
 
@@ -51,9 +51,7 @@ class BlocksSeen:
     ``starts``: the number of each block's first entry in ``entries``.
     """
 
-    def __init__(
-        self, entries: npt.NDArray[np.int64], starts: Sequence[int], *, encrypted: bool
-    ) -> None:
+    def __init__(self, entries: Int64s, starts: Sequence[int], *, encrypted: bool) -> None:
         self.encrypted = encrypted
         kind, times = entries[E_KIND], entries[E_PUBLISH]
         known = (kind == MESSAGES) | (kind == WHOLE) | (kind == OUTSIDE)
@@ -74,7 +72,7 @@ class BlocksSeen:
             )
         ]
 
-    def add_rows(self, entry_of_row: npt.NDArray[np.int64]) -> None:
+    def add_rows(self, entry_of_row: Int64s) -> None:
         """Rows that were given, by the numbers of their entries, which ascend."""
         if len(self.blocks) == 1:
             self.blocks[0].add_rows(len(entry_of_row))

@@ -15,18 +15,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.encode.batch_kernel import add_messages, number_messages
 from reader.encode.compression import Compression, compress
 from reader.encode.encryption import Encryption
 from reader.encode.message_metadata import NOT_DELAYED, MessageColumns
 from reader.errors import ConfigurationError, CorruptError
+from reader.kernels.array_types import Bools, Int64s
 from reader.kernels.byte_spans import ByteSpans, fixed
 from reader.kernels.memory import empty_bytes
 from reader.wire.pulsar_pb2 import KeyValue, MessageMetadata
-
-Int64s = npt.NDArray[np.int64]
 
 _LEAST_ROOM = 16 << 10
 _MESSAGE_HEAD = 64
@@ -175,7 +173,7 @@ class BatchEncoder:
         larger[: self._used] = self._open[: self._used]
         self._open = larger
 
-    def _alone(self, values: ByteSpans, columns: MessageColumns) -> npt.NDArray[np.bool_]:
+    def _alone(self, values: ByteSpans, columns: MessageColumns) -> Bools:
         pairs = np.zeros(len(columns.names) + 1, np.int64)
         sizes = columns.names.ends - columns.names.starts
         sizes = sizes + columns.texts.ends - columns.texts.starts + 24
@@ -187,7 +185,7 @@ class BatchEncoder:
             keys += np.where(spans.present, spans.ends - spans.starts, 0)
         # An entry has those of its first message beside the batch, which compression may enlarge.
         room = self._entry_room - self._batch_bytes - self._batch_bytes // 64 - _MESSAGE_HEAD
-        found: npt.NDArray[np.bool_] = (
+        found: Bools = (
             (total + keys > self._batch_bytes) | (keys > room) | (columns.deliver != NOT_DELAYED)
         )
         return found

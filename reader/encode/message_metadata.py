@@ -10,18 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader.encode.base64_spans import base64_text
 from reader.errors import ConfigurationError
+from reader.kernels.array_types import Bools, Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.utf8 import valid_utf8_spans
 from reader.model.columns import metadata_index, metadata_name
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 NOT_DELAYED = np.iinfo(np.int64).min
 _BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"

@@ -8,6 +8,7 @@
     utf8           whether bytes are ASCII or UTF-8
     crc32c         CRC32C, the checksum of BookKeeper's digests and of Pulsar's messages
     memory         uninitialised arrays from Arrow's allocator
+    array_types    types of arrays
     byte_spans     ByteSpans: byte strings as ranges of one buffer
 
 Kernels of a format that one room reads live there (``reader.decode``, ``reader.payload``,

@@ -20,7 +20,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -73,7 +73,7 @@ def kernel_sources(sources: Mapping[str, bytes], name: str) -> dict[str, dict[st
 
     def imported(module: str) -> set[str]:
         if module not in imports:
-            imports[module] = _imports(sources[module])
+            imports[module] = _imports(sources[module], sources.keys())
         return imports[module]
 
     found: dict[str, dict[str, bytes]] = {}
@@ -92,14 +92,13 @@ def kernel_sources(sources: Mapping[str, bytes], name: str) -> dict[str, dict[st
     return found
 
 
-def _imports(source: bytes) -> set[str]:
-    """Names of modules, and of what is taken from them, which may be modules as well."""
+def _imports(source: bytes, modules: Collection[str]) -> set[str]:
+    """Names of imported modules; of a package only where something else than modules is taken."""
     found: set[str] = set()
     for module, names, plain in _IMPORT.findall(source.decode()):
         for name in re.findall(r"[\w.]+", re.sub(r"#.*| as \w+", "", names or plain)):
-            found.add(f"{module}.{name}" if module else name)
-        if module:
-            found.add(module)
+            whole = f"{module}.{name}" if module else name
+            found.add(whole if whole in modules or not module else module)
     return found
 
 

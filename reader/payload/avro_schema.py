@@ -38,6 +38,10 @@ LOGICAL = {
     "uuid": {"string", "fixed"},
 }
 _RECORDS = ("record", "error")
+MALFORMED = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
+)  # fmt: skip
+"""What reading a definition raises that is none."""
 _COMMENT = re.compile(r"""(?P<string>"(?:[^"\\]|\\.)*")|/\*.*?(?:\*/|\Z)|//[^\n]*""", re.DOTALL)
 # By type and Java class, which Avro's reflection puts into schemas: what Jackson writes for it.
 JSON_FORMS = {
@@ -136,14 +140,7 @@ def parse_schema(text: str, json_bytes: str = "") -> Schema:
         return _parsed(schema_json(text), json_bytes)
     except UnsupportedError:
         raise
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except MALFORMED as error:
         raise UnsupportedError(f"not an Avro schema: {type(error).__name__} {error}") from error
 
 

@@ -15,18 +15,7 @@ import pyarrow as pa
 
 from reader.model.column_names import ColumnNames
 from reader.model.columns import TIMESTAMP
-from reader.payload.avro_schema import (
-    Array,
-    Enum,
-    Fixed,
-    Map,
-    Node,
-    Primitive,
-    Record,
-    Ref,
-    Union,
-    non_null,
-)
+from reader.payload import avro_schema
 
 # Delta refuses these in column names unless column mapping is on; Arrow's C interface ends a name
 # at NUL.
@@ -158,41 +147,44 @@ def inner_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def mapped_union(union: Union) -> tuple[Node, ...]:
+def mapped_union(union: avro_schema.Union) -> tuple[avro_schema.Node, ...]:
     """The branches that need a member each; one or none if a plain column can hold the union.
 
     Two branches of one width (int and long, float and double) share the plain column.
     """
-    branches = non_null(union)
-    kinds = {b.kind if isinstance(b, Primitive) and b.logical is None else "" for b in branches}
+    branches = avro_schema.non_null(union)
+    kinds = {
+        b.kind if isinstance(b, avro_schema.Primitive) and b.logical is None else ""
+        for b in branches
+    }
     if len(branches) == 2 and kinds in ({"int", "long"}, {"float", "double"}):
-        return (Primitive("long" if "long" in kinds else "double"),)
+        return (avro_schema.Primitive("long" if "long" in kinds else "double"),)
     return branches
 
 
-def layout_of(node: Node) -> Layout:
+def layout_of(node: avro_schema.Node) -> Layout:
     """The column that holds every value of ``node``."""
     match node:
-        case Primitive(logical="decimal") | Fixed(logical="decimal"):
+        case avro_schema.Primitive(logical="decimal") | avro_schema.Fixed(logical="decimal"):
             if node.precision < TEXT_DIGITS:
                 return Leaf(pa.decimal128(node.precision, node.scale), "decimal")
             return Leaf(pa.string(), "decimal")
-        case Primitive():
+        case avro_schema.Primitive():
             return _LOGICAL[node.logical] if node.logical else _PRIMITIVES[node.kind]
-        case Fixed():
+        case avro_schema.Fixed():
             return TEXT if node.logical == "uuid" else BINARY
-        case Enum():
+        case avro_schema.Enum():
             return TEXT
-        case Array():
+        case avro_schema.Array():
             return ListOf(layout_of(node.items))
-        case Map():
+        case avro_schema.Map():
             return MapOf(layout_of(node.values))
-        case Ref():
+        case avro_schema.Ref():
             return JSON_TEXT
-        case Record():
+        case avro_schema.Record():
             # Neither Parquet nor Delta has a struct without members.
             return _struct(node) if node.fields else JSON_TEXT
-        case Union():
+        case avro_schema.Union():
             branches = mapped_union(node)
             if not branches:
                 return TEXT
@@ -201,22 +193,22 @@ def layout_of(node: Node) -> Layout:
             return _union(branches)
 
 
-def branch_name(node: Node) -> str:
+def branch_name(node: avro_schema.Node) -> str:
     """Return how Avro names a branch of a union: by its full name, or else by its kind."""
     match node:
-        case Record() | Enum() | Fixed() | Ref():
+        case avro_schema.Record() | avro_schema.Enum() | avro_schema.Fixed() | avro_schema.Ref():
             return node.name
-        case Array():
+        case avro_schema.Array():
             return "array"
-        case Map():
+        case avro_schema.Map():
             return "map"
-        case Primitive():
+        case avro_schema.Primitive():
             return node.kind
-        case Union():
+        case avro_schema.Union():
             return "union"
 
 
-def _union(branches: Iterable[Node]) -> Struct:
+def _union(branches: Iterable[avro_schema.Node]) -> Struct:
     members: dict[str, Member] = {}
     for i, branch in enumerate(branches):
         name = unused_name(branch_name(branch), members)
@@ -233,7 +225,7 @@ def unused_name(name: str, used: Container[str]) -> str:
     return found
 
 
-def _struct(record: Record) -> Struct:
+def _struct(record: avro_schema.Record) -> Struct:
     columns = ColumnNames()
     members = [
         Member(name, columns.add(column_name(name)), layout_of(node))

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from reader.kernels.array_types import Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo, StoredTimes
 from reader.payload.budget import ROW_BYTES, OutputBudget, value_bytes
@@ -14,9 +14,6 @@ from reader.payload.keyvalue import split
 from reader.payload.member_decoder import DecoderRows, MemberDecoder, MemberDecoders
 from reader.payload.remembered.lives import SchemaLives
 from reader.payload.remembered.versionless import AssumedVersion, without_version
-
-Int64s = npt.NDArray[np.int64]
-
 
 # No version, not even -1: of a row that no decoder has to read.
 _NEVER = np.iinfo(np.int64).min
@@ -76,7 +73,7 @@ class PayloadDecoder:
     def decode(
         self,
         payload: ByteSpans,
-        schema_versions: npt.NDArray[np.int64],
+        schema_versions: Int64s,
         keys: pa.LargeBinaryArray | None = None,
         stored: StoredTimes | None = None,
     ) -> DecodedPayload:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.errors import UnsupportedError
+from reader.kernels.array_types import Bools, Bytes, Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 
@@ -44,7 +44,7 @@ def _half(info: SchemaInfo, definition: Any, half: str) -> SchemaInfo:
 
 
 def split(
-    spans: ByteSpans, rows: npt.NDArray[np.int64]
+    spans: ByteSpans, rows: Int64s
 ) -> tuple[ByteSpans, ByteSpans, dict[int, str], dict[int, str]]:
     """Return (keys, values, malformed, trailing) of the INLINE payloads ``rows``.
 
@@ -65,12 +65,7 @@ def split(
     return _plain(keys), _plain(values), malformed, trailing
 
 
-def _field(
-    data: npt.NDArray[np.uint8],
-    at: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    present: npt.NDArray[np.bool_],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _field(data: Bytes, at: Int64s, ends: Int64s, present: Bools) -> tuple[Int64s, Int64s, Bools]:
     """Start (-1: null) and end of the field at ``at``, and whether a present one is malformed."""
     starts, stops = np.full(len(at), -1, np.int64), np.array(at)
     some = np.flatnonzero(present & (ends - at >= 4))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reader.kernels.array_types import Bools, Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload.avro.decoder import AvroDecoder
 from reader.payload.avro_schema import Schema
@@ -29,8 +29,6 @@ from reader.payload.remembered.lives import SchemaLives
 from reader.payload.remembered.origins import layout_of_fields
 from reader.payload.remembered.union import ColumnUnion, count_columns, with_missing
 from reader.payload.remembered.versionless import BYTES_NUMBER
-
-Int64s = npt.NDArray[np.int64]
 
 MOST_OTHER_FIELDS = 65_536
 """The maximum number of JSON versions of a member, times the fields that they have together.
@@ -191,7 +189,7 @@ class MemberDecoder:
                 yield DecoderRows(decoder, rows[some], spans.take(some), versions[some])
 
 
-def _any_of(known: Int64s, versions: Int64s) -> npt.NDArray[np.bool_]:
+def _any_of(known: Int64s, versions: Int64s) -> Bools:
     # Most batches are of one version, and a comparison is ten times faster than a search.
     if len(versions) and (versions == versions[0]).all():
         return np.full(len(versions), versions[0] in known)

@@ -11,18 +11,8 @@ import pyarrow as pa
 from reader.errors import UnsupportedError
 from reader.model import SchemaInfo
 from reader.model.columns import METADATA_NAMES
+from reader.payload import column_types
 from reader.payload.avro_schema import Record, Schema, parse_schema
-from reader.payload.column_types import (
-    BARE,
-    KEY,
-    PAYLOAD,
-    VALUE,
-    Layout,
-    Member,
-    Struct,
-    column_name,
-    layout_of,
-)
 from reader.payload.keyvalue import two_schemas
 from reader.payload.primitive import PRIMITIVES
 from reader.payload.protobuf.schema import ProtobufSchema, native_schema, plain_schema
@@ -54,7 +44,7 @@ class PayloadSchema:
     kind: Kind
     type: str
     member_name: str | None
-    layout: Struct
+    layout: column_types.Struct
     schema: Schema | ProtobufSchema | None = None
     reason: str = ""
 
@@ -83,7 +73,7 @@ class Registry:
     """Versions ascending, and the union of their layouts: the payload columns."""
 
     versions: tuple[SchemaVersion, ...]
-    layout: Struct
+    layout: column_types.Struct
 
 
 def payload_fields(schemas: Sequence[SchemaInfo], known: pa.Schema | None = None) -> pa.Schema:
@@ -123,7 +113,10 @@ def version_of(info: SchemaInfo) -> SchemaVersion:
         reason = f"schema version {info.version}: {error.message}"
         return SchemaVersion(info.version, _unsupported(info, None, reason))
     return SchemaVersion(
-        info.version, _payload_schema(value, VALUE), _payload_schema(key, KEY), separated
+        info.version,
+        _payload_schema(value, column_types.VALUE),
+        _payload_schema(key, column_types.KEY),
+        separated,
     )
 
 
@@ -133,7 +126,7 @@ def _payload_schema(info: SchemaInfo, member_name: str | None) -> PayloadSchema:
     if kind in PRIMITIVES:
         if member_name is None:
             # Text is no plain bytes: after messages without a schema it is a column of its own.
-            member_name = BARE if kind == "BYTES" else PAYLOAD
+            member_name = column_types.BARE if kind == "BYTES" else column_types.PAYLOAD
         return PayloadSchema(
             "primitive", kind, member_name, _one(member_name, PRIMITIVES[kind].leaf)
         )
@@ -144,16 +137,16 @@ def _payload_schema(info: SchemaInfo, member_name: str | None) -> PayloadSchema:
     except UnsupportedError as error:
         return _unsupported(info, member_name, f"schema version {info.version}: {error.message}")
     if member_name is None and not fields:
-        member_name = PAYLOAD
+        member_name = column_types.PAYLOAD
     if member_name is not None:
         layout = _one(member_name, layout)
-    elif not isinstance(layout, Struct):
+    elif not isinstance(layout, column_types.Struct):
         # A record without fields.
-        layout = Struct(())
+        layout = column_types.Struct(())
     return PayloadSchema(_KINDS[kind], kind, member_name, layout, schema)
 
 
-_Parsed = tuple[Schema | ProtobufSchema, Layout, bool]
+_Parsed = tuple[Schema | ProtobufSchema, column_types.Layout, bool]
 
 
 class ParsedDefinitions:
@@ -193,21 +186,25 @@ def _parsed(info: SchemaInfo) -> _Parsed:
     """The schema, its layout, and whether a payload of it has fields for columns."""
     if info.type in ("AVRO", "JSON"):
         schema = parse_schema(info.definition, info.json_bytes if info.type == "JSON" else "")
-        return schema, layout_of(schema.root), isinstance(schema.root, Record)
+        return schema, column_types.layout_of(schema.root), isinstance(schema.root, Record)
     if info.type == "PROTOBUF_NATIVE":
         protobuf = native_schema(info.definition)
     else:
         protobuf = plain_schema(info.properties.get("__PARSING_INFO__"))
     empty = not protobuf.descriptor.fields
-    return protobuf, protobuf.layout, empty or isinstance(protobuf.layout, Struct)
+    return protobuf, protobuf.layout, empty or isinstance(protobuf.layout, column_types.Struct)
 
 
-def _one(member_name: str, layout: Layout) -> Struct:
-    return Struct((Member(member_name, column_name(member_name), layout),))
+def _one(member_name: str, layout: column_types.Layout) -> column_types.Struct:
+    return column_types.Struct(
+        (column_types.Member(member_name, column_types.column_name(member_name), layout),)
+    )
 
 
 def _unsupported(info: SchemaInfo, member_name: str | None, reason: str) -> PayloadSchema:
-    return PayloadSchema("unsupported", info.type, member_name, Struct(()), None, reason)
+    return PayloadSchema(
+        "unsupported", info.type, member_name, column_types.Struct(()), None, reason
+    )
 
 
 DEFINITIONS = ParsedDefinitions()

@@ -1,9 +1,11 @@
 """Numba functions that the decoders of more than one format need."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import first_bit, move16, special32
 
@@ -24,6 +26,46 @@ class SlotArrays(NamedTuple):
     groups: Any
     capacity: Any
     cursor: Any
+
+
+class Payloads(NamedTuple):
+    """What is read into rows, how, and what came of it.
+
+    The payload of a row is ``data[starts[row] : ends[row]]``, and ``entries[row]`` where its
+    program begins; -1: it stays NULL. ``limits``: bytes of columns, of all rows together; of one;
+    least that any has; and more for each byte of its payload. ``spent``: those so far; then of the
+    first row for which groups were too small its number (-1: of none), ``spent`` before it, and
+    ``used`` before it. Working memory: ``at`` and ``before`` (2 elements a group), ``stack``,
+    ``keys`` and ``key_table``.
+    """
+
+    data: Any
+    starts: Any
+    ends: Any
+    entries: Any
+    status: Any
+    limits: Any
+    spent: Any
+    at: Any
+    before: Any
+    stack: Any
+    keys: Any
+    key_table: Any
+
+    @classmethod
+    def of(
+        cls, spans: ByteSpans, entries: Any, groups: int, stack: tuple[int, int],
+        limits: Sequence[int],
+    ) -> Self:  # fmt: skip
+        """``stack``: frames, and what is in one."""
+        sizes = (len(spans), 4, groups, 2 * groups, stack, (256, 2), 1024)
+        status, spent, *work = (np.zeros(size, np.int64) for size in sizes)
+        most = np.array(limits, np.int64)
+        return cls(spans.data, spans.starts, spans.ends, entries, status, most, spent, *work)
+
+    def with_more_keys(self) -> Self:
+        more = np.zeros((4 * len(self.keys), 2), np.int64)
+        return self._replace(keys=more, key_table=np.zeros(4 * len(self.key_table), np.int64))
 
 
 @inlined
@@ -79,6 +121,29 @@ def take_back(memory: SlotArrays, row: int, before: Any) -> None:
             memory.valid[base + element] = 0
     for group in range(len(before)):
         memory.cursor[group] = before[group]
+
+
+@inlined
+def begin_row(payloads: Payloads, memory: SlotArrays, row: int) -> Any:
+    """(bytes of columns that the row may have here, or where it is the first one)."""
+    limits, spent = payloads.limits, payloads.spent[0]
+    for group in range(len(memory.cursor)):
+        payloads.before[len(memory.cursor) + group] = memory.cursor[group]
+    size = payloads.ends[row] - payloads.starts[row]
+    most = min(limits[1], limits[2] + limits[3] * size)
+    # The first that takes anything may take all that a message may.
+    return (min(most, max(limits[0] - spent, 0)) if spent else most), most
+
+
+@inlined
+def end_row(payloads: Payloads, memory: SlotArrays, row: int, cost: Any, used: Any) -> None:
+    """The row is read, of ``cost`` bytes; ``used``: of side memory, before it."""
+    spent, groups = payloads.spent, len(memory.cursor)
+    if spent[1] < 0 and overflows(memory):
+        spent[1], spent[2], spent[3] = row, spent[0], used
+        for group in range(groups):
+            payloads.before[group] = payloads.before[groups + group]
+    spent[0] += cost
 
 
 @inlined

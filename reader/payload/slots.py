@@ -28,13 +28,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reader.errors import UnsupportedError
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.memory import empty_bytes, empty_int64s
 from reader.payload.column_types import Layout, ListOf, MapOf, Missing, Struct
-from reader.payload.shared_kernels import SlotArrays, copy_spans, span_offsets
+from reader.payload.shared_kernels import (
+    GROW_GROUPS,
+    GROW_KEYS,
+    Payloads,
+    SlotArrays,
+    copy_spans,
+    span_offsets,
+)
 
 Converter = Callable[[bytes], bytes]
-Int64s = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
 _LENGTH_MASK = (1 << 32) - 1
 _AT_A_TIME = 4096
 _SAMPLE = 256
@@ -167,6 +173,17 @@ class SlotMemory:
             size = count * int(self.widths[slot])
             _move(words, self.words, word_base[slot], self.word_base[slot], size)
         self.cursor[:] = used
+
+    def fill(self, payloads: Payloads, run: Callable[[Payloads, int], tuple[int, int]]) -> int:
+        """How many rows ``run`` has read, from a row on, once all that it needs has grown."""
+        row, outcome = 0, GROW_GROUPS
+        while outcome in (GROW_GROUPS, GROW_KEYS):
+            row, outcome = run(payloads, row)
+            if outcome == GROW_GROUPS:
+                self.grow(row, payloads.before[: len(payloads.at)])
+            elif outcome == GROW_KEYS:
+                payloads = payloads.with_more_keys()
+        return row
 
     def slot(self, out: Output, count: int) -> tuple[Bytes, Int64s]:
         """Validity (uint8) and words of the first ``count`` elements."""

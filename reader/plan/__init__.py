@@ -24,7 +24,6 @@ Nothing here reads a row for its own sake: that is ``reader.sources``'s. Imports
 from reader.plan.cold_files import Bounds, ColdFile, files_to_read, table_files
 from reader.plan.completeness import (
     CompactedPart,
-    compacted_parts,
     compaction_start,
     given_up,
     held_table,
@@ -48,7 +47,7 @@ from reader.plan.history import (
     last_of_earlier_lives,
 )
 from reader.plan.offloaded import OlderLedgers, logged_part, older_ledgers
-from reader.plan.plan import TASK_BYTES, Known, Plan, make_plan, narrow_plan, plan_snapshot
+from reader.plan.plan import Known, Plan, make_plan, narrow_plan, plan_snapshot
 from reader.plan.pruning import publish_range
 from reader.plan.publish_times import LearnedTimes, PublishTimeStore
 from reader.plan.reads import (
@@ -77,7 +76,6 @@ from reader.plan.splitting import cut_ranges, pack_splits, whole
 from reader.plan.tier_choice import partition_segments
 
 __all__ = [
-    "TASK_BYTES",
     "AllOf",
     "AnyOf",
     "Bounds",
@@ -107,7 +105,6 @@ __all__ = [
     "between",
     "both",
     "check_same_topic",
-    "compacted_parts",
     "compaction_start",
     "creation_times",
     "cut_ranges",

@@ -191,7 +191,7 @@ _NULLABLE = frozenset({"low", "high", "messages"})
 
 
 def _parse(lines: Iterable[bytes]) -> Iterator[tuple[LedgerIdentity, LearnedTimes]]:
-    """What the lines say that are whole; also none of an older version, without an identity."""
+    """What the lines say that are whole."""
     for line in lines:
         try:
             value: dict[str, Any] = json.loads(line)

@@ -18,15 +18,7 @@ from reader.errors import ConfigurationError, NotFoundError
 from reader.model import Partition, SchemaInfo, Segment, Tier, Topic
 from reader.model.columns import METADATA
 from reader.payload import payload_fields, remember
-from reader.plan.completeness import (
-    CompactedPart,
-    HoldReader,
-    MigrationReader,
-    compacted_parts,
-    held_table,
-    migrated_note,
-    refuse_recovering,
-)
+from reader.plan import completeness
 from reader.plan.data_loss import created_ms, refuse_data_loss
 from reader.plan.history import check_same_topic, refuse_trimmed
 from reader.plan.tier_choice import partition_segments
@@ -38,7 +30,7 @@ from reader.table import TopicTable, require_readable
 _PARALLEL_REQUESTS = 8
 
 
-class PlanningAdmin(HoldReader, MigrationReader, Protocol):
+class PlanningAdmin(completeness.HoldReader, completeness.MigrationReader, Protocol):
     """What planning asks of Pulsar (``reader.pulsar.admin.AdminClient``)."""
 
     def require_consume(self, topic: Topic) -> None: ...
@@ -98,7 +90,7 @@ class Snapshot:
     unreadable: tuple[Segment, ...] = ()
     ciphertext: Ciphertext | None = None
     forgotten: tuple[SchemaInfo, ...] = ()
-    compacted: tuple[CompactedPart, ...] = ()
+    compacted: tuple[completeness.CompactedPart, ...] = ()
     table: TopicTable | None = field(default=None, compare=False, repr=False)
     note: str | None = field(default=None, compare=False)
 
@@ -158,7 +150,7 @@ def take_snapshot(
         except NotFoundError as error:
             gone = error  # a deleted topic keeps its table
     if checked:
-        refuse_recovering(listed)
+        completeness.refuse_recovering(listed)
 
     def newest() -> TopicTable | None:
         return clients.newest_table(topic)
@@ -170,10 +162,10 @@ def take_snapshot(
         )
     note = None
     if checked and any(one.terminated for one in listed.values()):  # as a migration does it
-        note = migrated_note(admin, topic)
+        note = completeness.migrated_note(admin, topic)
     if checked and not settings.query.allow_data_loss:
         uri = clients.storage.table_uri(topic) if clients.has_storage else ""
-        table = held_table(admin, table, listed, uri, newest)
+        table = completeness.held_table(admin, table, listed, uri, newest)
     if table is not None and checked:
         check_same_topic(admin, table, listed)
     if checked and not settings.query.allow_data_loss:
@@ -186,7 +178,7 @@ def take_snapshot(
     found = replace(found, note=note)
     if not compacted:
         return found
-    parts = compacted_parts(
+    parts = completeness.compacted_parts(
         table, listed, reads_table=uses_table, allow_missing=settings.query.allow_data_loss
     )
     return replace(found, compacted=parts)

@@ -71,15 +71,15 @@ def _cut(one: EntryRange, target: int) -> tuple[Split, ...]:
     )
 
 
-def pack_splits(splits: Sequence[Split], target_bytes: int, most: int = 512) -> list[list[Split]]:
+def pack_splits(splits: Sequence[Split], target_bytes: int) -> list[list[Split]]:
     """Neighbouring small splits put together, so that a task has about ``target_bytes`` to do.
 
-    Never more than ``most`` splits a task, and the order of splits is kept.
+    Never more than 512 splits a task, and the order of splits is kept.
     """
     packs: list[list[Split]] = []
     size = 0
     for split in splits:
-        fits = packs and size + split.bytes <= target_bytes and len(packs[-1]) < most
+        fits = packs and size + split.bytes <= target_bytes and len(packs[-1]) < 512
         if fits:
             packs[-1].append(split)
             size += split.bytes

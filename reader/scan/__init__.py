@@ -12,7 +12,7 @@
 Imports ``reader.{clients,model,plan,sources,storage,table}``; nothing of Spark's.
 """
 
-from reader.scan.behind import RowsBehind, read_behind
+from reader.scan.behind import read_behind
 from reader.scan.topic_reader import TopicReader, open_topic
 
-__all__ = ["RowsBehind", "TopicReader", "open_topic", "read_behind"]
+__all__ = ["TopicReader", "open_topic", "read_behind"]

@@ -12,19 +12,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reader import plan
 from reader.clients import Clients
 from reader.errors import ConfigurationError, UnsupportedError
 from reader.model import Position
 from reader.model.columns import rows_between
-from reader.plan import (
-    DataLoss,
-    check_same_topic,
-    declared_losses,
-    held_table,
-    new_losses,
-    recorded_losses,
-    snapshot_of,
-)
 from reader.pulsar import PartitionLedgers
 from reader.scan.row_scan import plan_scan
 from reader.table import TopicTable, require_readable
@@ -57,14 +49,14 @@ def read_behind(
     table, incomplete = None, False
     if not listing.ledgers or listing.ledgers[0].ledger_id > position.ledger:
         table, incomplete = _table(clients, listing)
-    losses = declared_losses(table, listed, lost_ledgers)
+    losses = plan.declared_losses(table, listed, lost_ledgers)
     if table is not None:
-        recorded = (one for one in recorded_losses(table) if one.partition == partition)
-        losses += [*new_losses(table, listed), *recorded]
+        recorded = (one for one in plan.recorded_losses(table) if one.partition == partition)
+        losses += [*plan.new_losses(table, listed), *recorded]
         upto = table.numbers(partition).data_loss  # the log forgets losses, and not this
         incomplete = incomplete or (upto is not None and upto > position.ledger)
     incomplete = incomplete or any(_is_behind(one, position) for one in losses)
-    snapshot = snapshot_of(settings, partition.topic, listed, (), table)
+    snapshot = plan.snapshot_of(settings, partition.topic, listed, (), table)
     first = Position(position.ledger, position.entry + 1)
     where &= rows_between(partition.index, first, None)
     bounds = {partition.index: (first, None)}
@@ -81,16 +73,16 @@ def _table(clients: Clients, listing: PartitionLedgers) -> tuple[TopicTable | No
 
     uri = clients.storage.table_uri(topic) if clients.has_storage else ""
     try:
-        table = held_table(clients.admin, newest(), listed, uri, newest)
+        table = plan.held_table(clients.admin, newest(), listed, uri, newest)
         if table is not None:
-            check_same_topic(clients.admin, table, listed)
+            plan.check_same_topic(clients.admin, table, listed)
             require_readable(table)
     except (ConfigurationError, UnsupportedError):
         return None, True
     return table, False
 
 
-def _is_behind(loss: DataLoss, position: Position) -> bool:
+def _is_behind(loss: plan.DataLoss, position: Position) -> bool:
     """Return whether lost messages may lie behind ``position``."""
     is_declared = loss.before == loss.ledger
     return loss.before >= position.ledger if is_declared else loss.before > position.ledger

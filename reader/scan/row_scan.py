@@ -12,20 +12,9 @@ from itertools import groupby
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reader import plan as plans
 from reader.clients import Clients
 from reader.errors import ConfigurationError
-from reader.plan import (
-    Bounds,
-    Plan,
-    Predicate,
-    Read,
-    RowFilter,
-    Snapshot,
-    SplitsRead,
-    make_plan,
-    may_match,
-    plan_reads,
-)
 from reader.prefetch import Prefetched
 
 _MOST_THREADS = 4
@@ -39,15 +28,17 @@ _ALL_FILES = 1 << 62
 class RowScan:
     """What is read: the plan, the columns of the answer, and which of the plan's rows match."""
 
-    plan: Plan
+    plan: plans.Plan
     columns: pa.Schema
-    where: RowFilter | None
+    where: plans.RowFilter | None
 
     def batches(self, clients: Clients) -> Generator[pa.RecordBatch]:
         """Yield the rows, in no order; none of the batches is empty. Raises as ``read_rows``."""
         threads = _threads()
-        reads = plan_reads(self.plan, threads, split_bytes=_SPLIT_BYTES, file_bytes=_ALL_FILES)
-        for ahead, some in groupby(reads, key=lambda read: isinstance(read, SplitsRead)):
+        reads = plans.plan_reads(
+            self.plan, threads, split_bytes=_SPLIT_BYTES, file_bytes=_ALL_FILES
+        )
+        for ahead, some in groupby(reads, key=lambda read: isinstance(read, plans.SplitsRead)):
             shares = [*some]
             if not ahead:
                 yield from self._read(clients, shares)
@@ -67,7 +58,7 @@ class RowScan:
                         else:
                             yield batch
 
-    def _read(self, clients: Clients, reads: Iterable[Read]) -> Generator[pa.RecordBatch]:
+    def _read(self, clients: Clients, reads: Iterable[plans.Read]) -> Generator[pa.RecordBatch]:
         from reader.sources import RowFormat, read_rows  # kernels: not where nothing is read
 
         plan = self.plan
@@ -78,12 +69,12 @@ class RowScan:
 
 def plan_scan(
     clients: Clients,
-    snapshot: Snapshot,
+    snapshot: plans.Snapshot,
     columns: Sequence[str] | None = None,
-    predicates: Sequence[Predicate] = (),
+    predicates: Sequence[plans.Predicate] = (),
     where: pc.Expression | None = None,
     *,
-    bounds: Bounds | None = None,
+    bounds: plans.Bounds | None = None,
 ) -> RowScan:
     """Return what a scan of the snapshot reads.
 
@@ -92,9 +83,9 @@ def plan_scan(
     """
     everything = snapshot.columns
     wanted = _fields(everything, everything.names if columns is None else columns, snapshot)
-    used = None if where is None else RowFilter.of(where, everything)
+    used = None if where is None else plans.RowFilter.of(where, everything)
     names = wanted.names if used is None else [*dict.fromkeys([*wanted.names, *used.columns])]
-    plan = make_plan(
+    plan = plans.make_plan(
         clients,
         snapshot,
         names,
@@ -108,7 +99,7 @@ def plan_scan(
         segments = [one.segment for one in plan.segments if one.splits]
         kept = {
             (one.partition, one.ledger_id)
-            for one in may_match(segments, used.expression, everything)
+            for one in plans.may_match(segments, used.expression, everything)
         }
         plan = replace(
             plan,
@@ -122,7 +113,7 @@ def plan_scan(
     return RowScan(plan, wanted, used)
 
 
-def _fields(columns: pa.Schema, names: Sequence[str], snapshot: Snapshot) -> pa.Schema:
+def _fields(columns: pa.Schema, names: Sequence[str], snapshot: plans.Snapshot) -> pa.Schema:
     for number, name in enumerate(names):
         if name not in columns.names:
             raise ConfigurationError(

@@ -21,12 +21,12 @@ Imports ``reader.clients``, ``reader.scan``, by which what was sent is found aga
 
 from reader.sink.deduplication import refusal_path, require_deduplication
 from reader.sink.direct import DirectSender
-from reader.sink.manifest import Manifest, PartitionEntries
+from reader.sink.manifest import Manifest
 from reader.sink.rows_to_entries import EntrySink, RowWriter, require_topic_column
-from reader.sink.sending import send_partition
+from reader.sink.sending import PartitionTask, send_partition
 from reader.sink.sink_options import Delivery, SinkOptions, public_keys
 from reader.sink.staged_entries import StagedFile
-from reader.sink.staging import ABANDONED_SECONDS, STAGING, StagingWriter, inline_of
+from reader.sink.staging import ABANDONED_SECONDS, STAGING, StagingWriter
 from reader.sink.target import Target, require_producer, resolve_target
 from reader.sink.topics import create_topic, drop_topic, grow_schema
 from reader.sink.writes import NamedWrite, unsent_manifests
@@ -39,7 +39,7 @@ __all__ = [
     "EntrySink",
     "Manifest",
     "NamedWrite",
-    "PartitionEntries",
+    "PartitionTask",
     "RowWriter",
     "SinkOptions",
     "StagedFile",
@@ -48,7 +48,6 @@ __all__ = [
     "create_topic",
     "drop_topic",
     "grow_schema",
-    "inline_of",
     "public_keys",
     "refusal_path",
     "require_deduplication",

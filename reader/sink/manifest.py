@@ -13,7 +13,7 @@ import posixpath
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -60,31 +60,20 @@ class Manifest:
     producer: str
     version: int
     created: int
-    rows: int
-    partitions: Sequence[PartitionEntries]
-    following: Mapping[str, int]
+    rows: int = 0
+    partitions: Sequence[PartitionEntries] = ()
+    following: Mapping[str, int] = field(default_factory=dict)
     encrypted: bool = False
     sent: bool = False
     named: bool = True
     inline: bytes = b""
-    files: Sequence[str] = field(default_factory=tuple)
+    files: Sequence[str] = ()
     path: str = field(default="", compare=False)
 
-    @classmethod
-    def of(
-        cls,
-        producer: str,
-        version: int,
-        created: int,
-        staged: Sequence[StagedFile],
-        following: Mapping[str, int],
-        *,
-        encrypted: bool,
-        named: bool = True,
-        ends: Mapping[str, LogEnd] = MappingProxyType({}),
-        path: str = "",
+    def sending(
+        self, staged: Sequence[StagedFile], ends: Mapping[str, LogEnd] = MappingProxyType({})
     ) -> Manifest:
-        """Of what the tasks staged, in the tasks' order. ``ends``: by partition.
+        """With what the tasks staged, in the tasks' order. ``ends``: by partition.
 
         Ids begin at the time, so no two manifests have the same ones: not even where the storage
         was set back to before the other, which else would have this one's rows dropped.
@@ -101,51 +90,27 @@ class Manifest:
                     (one.path, run) for run in (runs if one.path else moved)
                 )
                 schemas[partition] = one.schemas[partition]
-        after = dict(following)
+        after = dict(self.following)
         partitions = []
         for partition, found in sorted(parts.items()):
             before = after.get(partition, 0) - 1
-            first = max(before + 1, created * _IDS_A_MILLISECOND)
+            first = max(before + 1, self.created * _IDS_A_MILLISECOND)
             ids = sum(run.ids for _, run in found)
             after[partition] = first + ids
-            partitions.append(
-                PartitionEntries(
-                    partition,
-                    first,
-                    ids,
-                    before,
-                    schemas[partition],
-                    found,
-                    ends.get(partition, NO_LOG),
-                )
-            )
-        return cls(
-            producer,
-            version,
-            created,
-            sum(one.rows for one in staged),
-            partitions,
-            after,
-            encrypted,
-            named=named,
+            schema, end = schemas[partition], ends.get(partition, NO_LOG)
+            partitions.append(PartitionEntries(partition, first, ids, before, schema, found, end))
+        return replace(
+            self,
+            rows=sum(one.rows for one in staged),
+            partitions=partitions,
+            following=after,
             inline=bytes(inline),
             files=list(dict.fromkeys(one.path for one in staged if one.path)),
-            path=path,
         )
 
     def as_sent(self) -> Manifest:
         """What is kept of it once everything is sent: that it was, and which ids come next."""
-        return Manifest(
-            self.producer,
-            self.version,
-            self.created,
-            self.rows,
-            (),
-            self.following,
-            sent=True,
-            named=self.named,
-            path=self.path,
-        )
+        return replace(self, partitions=(), files=(), inline=b"", encrypted=False, sent=True)
 
     def to_bytes(self) -> bytes:
         value = {
@@ -199,7 +164,7 @@ class Manifest:
                 {str(one): int(first) for one, first in value["following"].items()},
                 bool(value["encrypted"]),
                 bool(value["sent"]),
-                bool(value.get("named", True)),
+                bool(value["named"]),
                 data[4 + size :],
                 [str(one) for one in value["files"]],
                 path,
@@ -247,13 +212,12 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 def _partition(value: Mapping[str, Any]) -> PartitionEntries:
-    first = int(value["first"])
     return PartitionEntries(
         str(value["partition"]),
-        first,
+        int(value["first"]),
         int(value["ids"]),
-        int(value.get("before", first - 1)),
-        ShownSchema(_bytes(value["schema"]), _bytes(value.get("schemaVersion"))),
+        int(value["before"]),
+        ShownSchema(_bytes(value["schema"]), _bytes(value["schemaVersion"])),
         [(str(path), Run(*map(int, run))) for path, *run in value["parts"]],
         LogEnd(Position.parse(value["end"]), str(value["log"])),
     )

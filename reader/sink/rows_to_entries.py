@@ -8,22 +8,13 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reader import encode
 from reader.clients import Clients
-from reader.encode import (
-    BatchEncoder,
-    EncodedEntry,
-    Encryption,
-    MessageColumns,
-    PayloadEncoder,
-    base64_text,
-    key_partitions,
-    message_columns,
-)
 from reader.errors import ConfigurationError, NotFoundError
+from reader.kernels.array_types import Bools, Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import Partition, Topic
 from reader.model.column_names import same_name
@@ -31,14 +22,13 @@ from reader.model.columns import metadata_index
 from reader.sink.sink_options import SinkOptions
 from reader.sink.target import Target, payload_columns, resolve_target
 
-Int64s = npt.NDArray[np.int64]
 _MOST_TOPICS = 10_000
 
 
 class EntrySink(Protocol):
     """What takes entries, in the order of each partition."""
 
-    def put(self, target: Target, partition: Partition, entry: EncodedEntry) -> None: ...
+    def put(self, target: Target, partition: Partition, entry: encode.EncodedEntry) -> None: ...
 
 
 class RowWriter:
@@ -55,7 +45,7 @@ class RowWriter:
         options: SinkOptions,
         target: Target | None,
         sink: EntrySink,
-        encryption: Callable[[], Encryption | None],
+        encryption: Callable[[], encode.Encryption | None],
         turn: int,
     ) -> None:
         self._clients = clients
@@ -103,7 +93,7 @@ class RowWriter:
                 target,
                 self._options,
                 self._sink,
-                lambda: BatchEncoder(form, self._encryption()),
+                lambda: encode.BatchEncoder(form, self._encryption()),
                 self._turn,
             )
             self._topics[topic] = found
@@ -133,7 +123,7 @@ class _TopicWriter:
         target: Target,
         options: SinkOptions,
         sink: EntrySink,
-        encoder: Callable[[], BatchEncoder],
+        encoder: Callable[[], encode.BatchEncoder],
         turn: int,
     ) -> None:
         self._target = target
@@ -141,11 +131,11 @@ class _TopicWriter:
         self._sink = sink
         self._make = encoder
         self._turn = turn
-        self._payloads: PayloadEncoder | None = None
+        self._payloads: encode.PayloadEncoder | None = None
         self._columns: pa.Schema | None = None
         self._removed: list[str] = []
         self._defaults: dict[str, bool | int | float | str] = {}
-        self._encoders: dict[int, BatchEncoder] = {}
+        self._encoders: dict[int, encode.BatchEncoder] = {}
 
     def write(self, batch: pa.RecordBatch, numbers: Int64s) -> None:
         """``numbers``: what errors call the rows."""
@@ -155,11 +145,11 @@ class _TopicWriter:
             self._defaults = self._target.defaults()
         with _numbered(numbers):
             self._require_no_removed(batch)
-            columns = message_columns(batch)
+            columns = encode.message_columns(batch)
         values, keys, null = self._encoded(batch, columns, numbers)
         columns = replace(columns, tombstones=null)
         if keys is not None:
-            texts = base64_text(keys)
+            texts = encode.base64_text(keys)
             with _numbered(numbers):
                 _require_keys(batch, self._payloads.key_column, columns.keys, texts)
             columns = replace(columns, keys=texts, base64=texts.present)
@@ -188,8 +178,8 @@ class _TopicWriter:
                 self._sink.put(self._target, self._target.partition(index), entry)
 
     def _encoded(
-        self, batch: pa.RecordBatch, columns: MessageColumns, numbers: Int64s
-    ) -> tuple[ByteSpans, ByteSpans | None, npt.NDArray[np.bool_]]:
+        self, batch: pa.RecordBatch, columns: encode.MessageColumns, numbers: Int64s
+    ) -> tuple[ByteSpans, ByteSpans | None, Bools]:
         """Payloads of all rows, keys that are out of the payload, and which rows are null values.
 
         A tombstone is one, unless it has values: these may well be a payload without a byte, which
@@ -228,12 +218,12 @@ class _TopicWriter:
             )
         return values, encoded.keys, null
 
-    def _routed(self, columns: MessageColumns) -> list[tuple[int, Int64s]]:
+    def _routed(self, columns: encode.MessageColumns) -> list[tuple[int, Int64s]]:
         """(partition, its rows in order): by key; rows without one in turn, a batch at a time."""
         count, rows = self._target.partitions, len(columns.tombstones)
         if count <= 1:
             return [(0, np.arange(rows))]
-        found = key_partitions(columns.keys, count, self._options.hashing)
+        found = encode.key_partitions(columns.keys, count, self._options.hashing)
         keyless = np.flatnonzero(found < 0)
         if len(keyless):
             turns = np.arange(len(keyless)) // self._options.batch_messages
@@ -256,7 +246,7 @@ def _numbered(numbers: Int64s) -> Iterator[None]:
         raise
 
 
-def _require_none(bad: npt.NDArray[np.bool_], why: str, hint: str) -> None:
+def _require_none(bad: Bools, why: str, hint: str) -> None:
     if bad.any():
         raise ConfigurationError(why, hint=hint, context={"row": int(np.flatnonzero(bad)[0])})
 

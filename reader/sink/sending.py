@@ -17,9 +17,10 @@ it is believed, as consumers have had it, unless an entry was refused before.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -30,9 +31,9 @@ from reader.model import Partition
 from reader.pulsar.binary import OutgoingEntry, Producer
 from reader.sink.arrived import Arrived
 from reader.sink.deduplication import Refusals, is_remembered
-from reader.sink.manifest import PartitionEntries
+from reader.sink.manifest import Manifest, PartitionEntries
 from reader.sink.staged_entries import ShownSchema
-from reader.sink.staging import StagedEntries
+from reader.sink.staging import StagedEntries, inline_of
 from reader.wire.pulsar_pb2 import MessageMetadata
 
 _BUSY_SECONDS = 120.0
@@ -40,6 +41,7 @@ _BUSY_SECONDS = 120.0
 _FRUITLESS = 5
 """Attempts without an entry more that the broker stores, before it is given up."""
 _PAUSE = 0.5
+_SENT_AGAIN = "with the option delivery = at-least-once all of it is sent, perhaps again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,107 +54,217 @@ class Sent:
     repeated: int
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionTask:
+    """What one partition gets of a manifest, with those inline bytes that are its own.
+
+    ``producer``: the name under which it is sent. ``decided``: path of the manifest. ``created``:
+    when that was, by the driver's clock, in ms. ``fresh``: nobody has tried to send it before.
+    """
+
+    producer: str
+    decided: str
+    created: int
+    encrypted: bool
+    fresh: bool
+    entries: PartitionEntries
+    inline: bytes
+
+    @classmethod
+    def of(cls, manifest: Manifest, entries: PartitionEntries, *, fresh: bool) -> Self:
+        own = inline_of(manifest, entries)
+        about = manifest.producer, manifest.path, manifest.created, manifest.encrypted
+        return cls(*about, fresh, *own)
+
+
 def send_partition(
     clients: Clients,
-    name: str,
-    entries: PartitionEntries,
-    inline: bytes,
+    task: PartitionTask,
     *,
-    decided: str,
-    created: int,
-    encrypted: bool,
-    fresh: bool,
     now: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sent:
-    """Send them under this producer name. ``fresh``: nobody has tried to before.
+    """Send what a task has. ``now``: s since the epoch, for publish times.
 
-    ``decided``: path of the manifest. ``created``: when that was, by the driver's clock, in ms.
-    ``now``: s since the epoch, for publish times.
-
-    Raises UnavailableError where the brokers do not take them: then it may be run again.
+    Raises UnavailableError where the brokers do not take it: then it may be run again.
     """
-    partition = Partition.parse(entries.partition)
-    staged = StagedEntries(clients, entries, inline)
-    confirmed = entries.first - 1
-    fruitless, began, looked = 0, not fresh, False
-    tried = not fresh  # whether anything may have been sent under this name and these ids
-    repeated: list[tuple[int, int]] = []
-    refusals = Refusals(clients, decided)
+    return _Sending(clients, task, now, sleep).sent()
 
-    def arrived() -> Arrived:
-        return Arrived(clients, partition, name, entries)
 
-    def remembered() -> bool:
-        return is_remembered(clients, decided, created)
+class _Sending:
+    """One run of a task. ``confirmed``: the last id that is stored, as far as is known.
 
-    while True:
+    ``began``: something may have been sent that its producer does not know of. ``tried``: anything
+    may have been, under this name and these ids. ``repeated``: ids (from, to) that were there.
+    """
+
+    def __init__(
+        self,
+        clients: Clients,
+        task: PartitionTask,
+        now: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._clients = clients
+        self._task = task
+        self._entries = task.entries
+        self._now = now
+        self._sleep = sleep
+        self._partition = Partition.parse(task.entries.partition)
+        self._staged = StagedEntries(clients, task.entries, task.inline)
+        self._refusals = Refusals(clients, task.decided)
+        self._confirmed = task.entries.first - 1
+        self._began = self._tried = not task.fresh
+        self._looked = False
+        self._repeated: list[tuple[int, int]] = []
+
+    def sent(self) -> Sent:
+        fruitless = 0
+        while True:
+            before = self._confirmed
+            try:
+                self._attempt()
+                break
+            except NotFoundError as error:
+                error.hint = (
+                    "was the topic deleted, or made again with fewer partitions, since this was "
+                    "decided? A stream or a txnAppId goes on with the option delivery = "
+                    "at-least-once"
+                )
+                raise
+            except UnavailableError:
+                self._began = True
+                fruitless = 0 if self._confirmed > before else fruitless + 1
+                if fruitless >= _FRUITLESS:
+                    raise
+                self._sleep(_PAUSE * 2**fruitless)
+        if self._repeated:
+            self._verify()
+        return Sent(self._entries.partition, self._entries.ids, len(self._repeated))
+
+    def _attempt(self) -> None:
+        self._refusals.note()
         producer: Producer | None = None
-        before = confirmed
         try:
-            refusals.note()
-            with clients.publisher() as publisher:
+            with self._clients.publisher() as publisher:
                 producer = publisher.producer(
-                    partition,
-                    name=name,
-                    schema=entries.schema.message,
-                    encrypted=encrypted,
+                    self._partition,
+                    name=self._task.producer,
+                    schema=self._entries.schema.message,
+                    encrypted=self._task.encrypted,
                     seconds=_BUSY_SECONDS,
                 )
-                require_same_schema(producer, entries.schema)
-                _require_known(producer, entries)
+                require_same_schema(producer, self._entries.schema)
+                _require_known(producer, self._entries)
                 # Looked at once: as long as the broker knows of nothing, nobody has sent since,
                 # though it may take this connection for dead meanwhile.
-                if tried and not (looked or _remembered(producer.last_sequence, entries)):
-                    highest = _found(arrived(), staged, name, remembered)
-                    looked = True
-                    if highest > confirmed:
-                        repeated.append((confirmed + 1, highest))
-                        confirmed = highest
-                tried = True
-                _send(producer, staged, confirmed, now, refusals)
-                _unexpected(producer, began, partition)
-                repeated += producer.repeated
+                known = producer.last_sequence >= max(self._entries.before, 0)
+                if self._tried and not (self._looked or known):
+                    highest = self._found(self._arrived())
+                    self._looked = True
+                    if highest > self._confirmed:
+                        self._repeated.append((self._confirmed + 1, highest))
+                        self._confirmed = highest
+                self._tried = True
+                self._send(producer)
+                self._take_repeated(producer)
                 producer.close()
-                break
-        except NotFoundError as error:
-            error.hint = (
-                "was the topic deleted, or made again with fewer partitions, since this was "
-                "decided? A stream or a txnAppId goes on with the option delivery = at-least-once"
-            )
-            raise
         except UnavailableError:
             if producer is not None:
-                _unexpected(producer, began, partition)
-                repeated += producer.repeated
+                self._take_repeated(producer)
                 if (waiting := producer.first_waiting) is not None:
-                    confirmed = max(confirmed, waiting - 1)
-            began = True
-            fruitless = 0 if confirmed > before else fruitless + 1
-            if fruitless >= _FRUITLESS:
-                raise
-            sleep(_PAUSE * 2**fruitless)
-    if repeated:
-        _verify(arrived(), repeated, partition, name, entries, staged, refusals)
-    return Sent(entries.partition, entries.ids, len(repeated))
+                    self._confirmed = max(self._confirmed, waiting - 1)
+            raise
 
+    def _send(self, producer: Producer) -> None:
+        """Send the entries behind what is confirmed, and wait for their receipts."""
+        try:
+            for sequence, entry in self._staged.read(self._confirmed):
+                producer.send(outgoing(producer.name, sequence, entry, self._now))
+            producer.flush()
+        except PulsarLakeError:
+            if producer.refused:
+                self._refusals.add()
+            raise
 
-def _send(
-    producer: Producer,
-    staged: StagedEntries,
-    confirmed: int,
-    now: Callable[[], float],
-    refusals: Refusals,
-) -> None:
-    """Send the entries behind an id, and wait for their receipts."""
-    try:
-        for sequence, entry in staged.read(confirmed):
-            producer.send(outgoing(producer.name, sequence, entry, now))
-        producer.flush()
-    except PulsarLakeError:
-        if producer.refused:
-            refusals.add()
-        raise
+    def _take_repeated(self, producer: Producer) -> None:
+        """Raises PulsarLakeError where something was there that nobody can have sent."""
+        if producer.repeated and not self._began:
+            raise PulsarLakeError(
+                f"the broker took new messages for {self._partition} for repeated ones, and "
+                "dropped them",
+                hint=f"does anybody else send as {producer.name}?",
+            )
+        self._repeated += producer.repeated
+
+    def _arrived(self) -> Arrived:
+        return Arrived(self._clients, self._partition, self._task.producer, self._entries)
+
+    def _found(self, arrived: Arrived) -> int:
+        """The last id that has arrived of a name that the broker has forgotten; -1: nothing has."""
+        arrived.require_visible()
+        shown = arrived.highest
+        if shown is None:
+            if arrived.maybe_deleted() and not is_remembered(
+                self._clients, self._task.decided, self._task.created
+            ):
+                raise PulsarLakeError(
+                    f"nobody can tell what of {self._task.producer} has arrived in "
+                    f"{self._partition}: its broker has forgotten, and messages may have been "
+                    "deleted since",
+                    hint=_SENT_AGAIN,
+                )
+            return -1
+        # Of an encrypted batch only the first id is shown.
+        with closing(self._staged.read(shown - 1)) as behind:
+            for sequence, entry in behind:
+                return sequence + entry.ids - 1 if sequence <= shown else shown
+        return shown
+
+    def _verify(self) -> None:
+        """Raises PulsarLakeError unless each of ``repeated`` is there, and none twice.
+
+        Of an entry one id at least is shown: of an encrypted one, and of a message of chunks, no
+        more.
+        """
+        entries, arrived = self._entries, self._arrived()
+        doubtful = np.zeros(entries.ids, bool)
+        for low, high in self._repeated:
+            doubtful[low - entries.first : high - entries.first + 1] = True
+        begin = entries.first
+        deleted: bool | None = None
+        for sequence, entry in self._staged.read(entries.first - 1):
+            begin = sequence if entry.chunk <= 1 else begin
+            if entry.chunk and not entry.messages:
+                continue
+            last = sequence + entry.ids - 1
+            times = arrived.times(begin, last)
+            if times == 1:
+                continue
+            message = f"message {sequence} of {self._task.producer}"
+            if times == 0:
+                if not doubtful[begin - entries.first : last - entries.first + 1].any():
+                    continue  # it has a receipt of its own
+                if arrived.highest is None or last > arrived.highest:
+                    arrived.require_visible()
+                if arrived.incomplete or arrived.lowest is None or last < arrived.lowest:
+                    if deleted is None:
+                        deleted = arrived.maybe_deleted()
+                        if deleted and self._refusals.are_known():
+                            raise PulsarLakeError(
+                                f"nobody can tell whether {message} was in {self._partition}: its "
+                                "broker has refused an entry, and messages may have been deleted "
+                                "since",
+                                hint=_SENT_AGAIN,
+                            )
+                    if deleted:  # and the broker has had it
+                        continue
+            what = "is missing" if times == 0 else f"is there {times} times"
+            raise PulsarLakeError(
+                f"{message} {what} in {self._partition}",
+                hint="it was refused, or deduplication was off, while it was sent before: "
+                f"see {entries.ids} messages from {entries.first} on",
+            )
 
 
 def _require_known(producer: Producer, entries: PartitionEntries) -> None:
@@ -173,93 +285,6 @@ def require_same_schema(producer: Producer, schema: ShownSchema) -> None:
             f"the schemas of {producer.partition} are not those for which its rows were encoded",
             hint="was the topic deleted and made again meanwhile? Run the write again; a stream or "
             "a txnAppId goes on with the option delivery = at-least-once",
-        )
-
-
-def _remembered(last_sequence: int, entries: PartitionEntries) -> bool:
-    """Whether the broker knows the name, by what it says at connect."""
-    return last_sequence >= max(entries.before, 0)
-
-
-def _unexpected(producer: Producer, began: bool, partition: Partition) -> None:
-    """Raises PulsarLakeError where something was there that nobody can have sent."""
-    if producer.repeated and not began:
-        raise PulsarLakeError(
-            f"the broker took new messages for {partition} for repeated ones, and dropped them",
-            hint=f"does anybody else send as {producer.name}?",
-        )
-
-
-def _found(
-    arrived: Arrived, staged: StagedEntries, name: str, remembered: Callable[[], bool]
-) -> int:
-    """The last id that has arrived of a name that the broker has forgotten; -1: nothing has."""
-    arrived.require_visible()
-    shown = arrived.highest
-    if shown is None:
-        if arrived.maybe_deleted() and not remembered():
-            raise PulsarLakeError(
-                f"nobody can tell what of {name} has arrived in {arrived.partition}: its broker "
-                "has forgotten, and messages may have been deleted since",
-                hint="with the option delivery = at-least-once all of it is sent, perhaps again",
-            )
-        return -1
-    # Of an encrypted batch only the first id is shown.
-    with closing(staged.read(shown - 1)) as behind:
-        for sequence, entry in behind:
-            return sequence + entry.ids - 1 if sequence <= shown else shown
-    return shown
-
-
-def _verify(
-    arrived: Arrived,
-    repeated: Sequence[tuple[int, int]],
-    partition: Partition,
-    name: str,
-    entries: PartitionEntries,
-    staged: StagedEntries,
-    refusals: Refusals,
-) -> None:
-    """Raises PulsarLakeError unless each of ``repeated`` (ids from, to) is there, and none twice.
-
-    Of an entry one id at least is shown: of an encrypted one, and of a message of chunks, no more.
-    """
-    doubtful = np.zeros(entries.ids, bool)
-    for low, high in repeated:
-        doubtful[low - entries.first : high - entries.first + 1] = True
-    begin = entries.first
-    deleted: bool | None = None
-    for sequence, entry in staged.read(entries.first - 1):
-        begin = sequence if entry.chunk <= 1 else begin
-        if entry.chunk and not entry.messages:
-            continue
-        last = sequence + entry.ids - 1
-        times = arrived.times(begin, last)
-        if times == 1:
-            continue
-        if times == 0:
-            if not doubtful[begin - entries.first : last - entries.first + 1].any():
-                continue  # it has a receipt of its own
-            if arrived.highest is None or last > arrived.highest:
-                arrived.require_visible()
-            if arrived.incomplete or arrived.lowest is None or last < arrived.lowest:
-                if deleted is None:
-                    deleted = arrived.maybe_deleted()
-                    if deleted and refusals.are_known():
-                        raise PulsarLakeError(
-                            f"nobody can tell whether message {sequence} of {name} was in "
-                            f"{partition}: its broker has refused an entry, and messages may have "
-                            "been deleted since",
-                            hint="with the option delivery = at-least-once all of it is sent, "
-                            "perhaps again",
-                        )
-                if deleted:  # and the broker has had it
-                    continue
-        what = "is missing" if times == 0 else f"is there {times} times"
-        raise PulsarLakeError(
-            f"message {sequence} of {name} {what} in {partition}",
-            hint="it was refused, or deduplication was off, while it was sent before: "
-            f"see {entries.ids} messages from {entries.first} on",
         )
 
 

@@ -6,15 +6,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from reader import encode
 from reader.clients import Clients
-from reader.encode import (
-    FieldDefault,
-    PayloadEncoder,
-    TargetColumns,
-    check_message_columns,
-    field_defaults,
-    target_columns,
-)
 from reader.errors import ConfigurationError, NotFoundError, UnavailableError
 from reader.model import Partition, SchemaInfo, Topic
 from reader.model.column_names import name_key
@@ -42,7 +35,7 @@ class Target:
     schema_message: bytes | None
     schema_version: bytes
     entry_bytes: int
-    fields: TargetColumns | None = None
+    fields: encode.TargetColumns | None = None
 
     def partition(self, index: int) -> Partition:
         """One of them; of a topic without partitions there is the one of index 0."""
@@ -68,8 +61,8 @@ class Target:
         removed = self.removed
         return pa.schema([field for field in self.columns if field.name not in removed])
 
-    def _fields(self) -> TargetColumns:
-        return target_columns(self.schema) if self.fields is None else self.fields
+    def _fields(self) -> encode.TargetColumns:
+        return encode.target_columns(self.schema) if self.fields is None else self.fields
 
     def defaults(self) -> dict[str, bool | int | float | str]:
         """What a payload column is where it is left out: of AVRO and JSON, plain values alone."""
@@ -94,10 +87,10 @@ class Target:
         ]
         return [*defaulted, *sorted(self.removed)]
 
-    def _defaults(self) -> dict[str, FieldDefault]:
+    def _defaults(self) -> dict[str, encode.FieldDefault]:
         """The defaults of an AVRO or JSON record's fields, by column."""
         members = self._fields().layout.by_name()
-        found = [] if self.schema is None else field_defaults(self.schema)
+        found = [] if self.schema is None else encode.field_defaults(self.schema)
         return {
             members[default.field].column: default for default in found if default.field in members
         }
@@ -108,9 +101,9 @@ class Target:
         kept = [field for field in payload if name_key(field.name) not in removed]
         return pa.schema(kept), [name for name in payload.names if name_key(name) in removed]
 
-    def encoder(self, columns: pa.Schema) -> PayloadEncoder:
+    def encoder(self, columns: pa.Schema) -> encode.PayloadEncoder:
         """For rows of these columns. Raises ConfigurationError where they do not fit the schema."""
-        check_message_columns(columns)
+        encode.check_message_columns(columns)
         payload, _ = self.split(payload_columns(columns))
         if not len(payload):
             raise ConfigurationError(
@@ -119,7 +112,7 @@ class Target:
                 "which is NULL",
             )
         try:
-            return PayloadEncoder(self.schema, payload, self._fields().layout)
+            return encode.PayloadEncoder(self.schema, payload, self._fields().layout)
         except ConfigurationError as error:
             raise ConfigurationError(
                 f"topic {self.topic}: {error.message}", hint=error.hint, context=error.context
@@ -179,12 +172,14 @@ def resolve_target(clients: Clients, topic: Topic) -> Target:
     )
 
 
-def _target_columns(clients: Clients, topic: Topic, newest: SchemaInfo | None) -> TargetColumns:
+def _target_columns(
+    clients: Clients, topic: Topic, newest: SchemaInfo | None
+) -> encode.TargetColumns:
     """Return the columns as the topic is read: by all versions of its schema, and its table."""
     schemas = clients.admin.schemas(topic)
     if newest is not None and newest.version not in [one.version for one in schemas]:
         schemas = (*schemas, newest)
-    return target_columns(newest, read_columns(clients.newest_table(topic), schemas))
+    return encode.target_columns(newest, read_columns(clients.newest_table(topic), schemas))
 
 
 def require_producer(

@@ -129,17 +129,15 @@ class NamedWrite:
                 return None
             self._require_fresh(staged, found)
             staged = self._in_files(staged)
-            manifest = Manifest.of(
+            manifest = Manifest(
                 latest.producer if latest is not None else producer_name(self.app),
                 version,
                 int(self._now() * 1000),
-                staged,
-                latest.following if latest is not None else {},
+                following=latest.following if latest is not None else {},
                 encrypted=encrypted,
                 named=self._named,
-                ends=self._ends(staged),
                 path=self._path(version),
-            )
+            ).sending(staged, self._ends(staged))
             if empty:  # done, whatever rows it has when it is run again
                 manifest = manifest.as_sent()
             if not self._put(manifest):

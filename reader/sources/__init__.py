@@ -26,7 +26,7 @@ from reader.sources.base import EntrySource
 from reader.sources.broker import BrokerEntries
 from reader.sources.lookback import Lookback
 from reader.sources.reading import read_rows
-from reader.sources.rows import RowBuilder, RowFormat, bare_rows, conform
+from reader.sources.rows import RowBuilder, RowFormat, conform
 from reader.sources.stored import StoredEntries
 
 __all__ = [
@@ -36,7 +36,6 @@ __all__ = [
     "RowBuilder",
     "RowFormat",
     "StoredEntries",
-    "bare_rows",
     "conform",
     "read_rows",
 ]

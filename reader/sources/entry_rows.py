@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
 
-from reader.decode import HEADER_COLUMNS, Decryption, EntryDecoder, Messages, Seen
+from reader.decode import Decryption, EntryDecoder, Messages, Seen
 from reader.errors import PulsarLakeError
 from reader.model import EntryBlock, Position, Split
 from reader.plan import LearnedTimes
@@ -50,9 +50,6 @@ class EntryRows(RowSource):
         self._rows = rows
         self._decryption = decryption
         self._learn = learn
-        self._headers_only = not rows.needs_payload and set(rows.metadata_columns) <= set(
-            HEADER_COLUMNS
-        )
 
     def read(self, split: Split, first: int) -> Generator[Step]:
         for _, step in self.read_all([replace(split, first_entry=first)]):
@@ -70,9 +67,7 @@ class EntryRows(RowSource):
         """As ``read_all``, of one partition."""
         source = self._entries(splits)
         builder = RowBuilder(splits[0].partition, self._rows)
-        decoder = builder.entry_decoder(
-            decryption=self._decryption, headers_only=self._headers_only
-        )
+        decoder = builder.entry_decoder(decryption=self._decryption)
         opened_at = {
             one.ledger_id: one.opened_at * 1000 for one in splits if one.opened_at is not None
         }

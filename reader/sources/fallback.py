@@ -16,14 +16,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from itertools import product
 
-from reader.errors import (
-    CorruptError,
-    LedgerGoneError,
-    NotFoundError,
-    PulsarLakeError,
-    UnavailableError,
-    UnsupportedError,
-)
+from reader import errors
 from reader.model import Split, Tier
 from reader.model.reasons import Reason
 
@@ -57,12 +50,12 @@ class LedgerNow(Enum):
     CHANGED = "listed as stored elsewhere: on other bookies, in tiered storage, by another uuid"
 
 
-_FAILURES: tuple[tuple[type[PulsarLakeError], Failure], ...] = (
-    (UnsupportedError, Failure.UNSUPPORTED),
-    (LedgerGoneError, Failure.LEDGER_GONE),
-    (NotFoundError, Failure.NOT_FOUND),
-    (CorruptError, Failure.CORRUPT),
-    (UnavailableError, Failure.UNAVAILABLE),
+_FAILURES: tuple[tuple[type[errors.PulsarLakeError], Failure], ...] = (
+    (errors.UnsupportedError, Failure.UNSUPPORTED),
+    (errors.LedgerGoneError, Failure.LEDGER_GONE),
+    (errors.NotFoundError, Failure.NOT_FOUND),
+    (errors.CorruptError, Failure.CORRUPT),
+    (errors.UnavailableError, Failure.UNAVAILABLE),
 )
 _FIRST: Mapping[Tier, Stage] = {
     Tier.PARQUET: Stage.TABLE,
@@ -130,7 +123,7 @@ def first_stage(split: Split, *, fall_back: bool) -> Stage:
     return Stage.TAIL if tail else stage
 
 
-def failure_of(error: PulsarLakeError) -> Failure | None:
+def failure_of(error: errors.PulsarLakeError) -> Failure | None:
     """What the error means; None: that no other source would help."""
     return next((failure for kind, failure in _FAILURES if isinstance(error, kind)), None)
 

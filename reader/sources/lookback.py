@@ -17,17 +17,7 @@ from copy import copy
 from functools import cached_property
 from itertools import chain, takewhile
 
-from reader.decode import (
-    NO_CHUNKS,
-    Chunk,
-    ChunkMemory,
-    ChunkSequence,
-    Decryption,
-    Transactions,
-    add_chunk,
-    chunk_headers,
-    is_incomplete,
-)
+from reader import decode
 from reader.errors import CorruptError, LedgerGoneError
 from reader.model import EntryBlock, Partition, Position, TransactionId
 from reader.sources.base import PartitionEntries
@@ -59,8 +49,8 @@ class Lookback:
         *,
         end: Position,
         first: Position | None = None,
-        decryption: Decryption | None = None,
-        known: Mapping[bytes, ChunkSequence] | None = None,
+        decryption: decode.Decryption | None = None,
+        known: Mapping[bytes, decode.ChunkSequence] | None = None,
     ) -> None:
         self._end = end
         self._known = known or {}
@@ -91,7 +81,7 @@ class Lookback:
         for entry in sorted(missing):
             raise CorruptError(f"entry {ledger}:{entry} of {self._walk.partition} is hidden")
 
-    def sequence_before(self, uuid: bytes) -> ChunkSequence:
+    def sequence_before(self, uuid: bytes) -> decode.ChunkSequence:
         """By the chunks from the message's latest first chunk on, or from the lookback position.
 
         Raises LedgerGoneError where the ledger of that position has left the store, and as
@@ -108,12 +98,12 @@ class Lookback:
         if self._walk.too_long:
             sequence = self._walk.in_order.sequence_before(uuid, self._end)
         else:
-            sequence = found.before(self._end) if found is not None else NO_CHUNKS
+            sequence = found.before(self._end) if found is not None else decode.NO_CHUNKS
         if not sequence:
             self._walk.require_first()
         return sequence
 
-    def incomplete(self) -> dict[bytes, ChunkSequence]:
+    def incomplete(self) -> dict[bytes, decode.ChunkSequence]:
         """The chunked messages that have begun and are not complete yet, by uuid.
 
         Reads all headers back to the lookback position, and remembers these messages however many
@@ -124,18 +114,18 @@ class Lookback:
         if self._walk.too_long:
             return self._walk.in_order.incomplete_before(self._end)
         sequences = {uuid: one.before(self._end) for uuid, one in self._walk.found.items()}
-        return {uuid: chunks for uuid, chunks in sequences.items() if is_incomplete(chunks)}
+        return {uuid: chunks for uuid, chunks in sequences.items() if decode.is_incomplete(chunks)}
 
 
 class _Found:
     """The chunks of one message that were passed, and how far it had come after each of them."""
 
     def __init__(self) -> None:
-        self._backwards: list[Chunk] = []
+        self._backwards: list[decode.Chunk] = []
         self._begin: Position | None = None
-        self._ends: list[tuple[Position, ChunkSequence]] = []
+        self._ends: list[tuple[Position, decode.ChunkSequence]] = []
 
-    def add_earlier(self, chunk: Chunk) -> None:
+    def add_earlier(self, chunk: decode.Chunk) -> None:
         self._backwards.append(chunk)
         self._ends = []
         if chunk.chunk_id == 0:
@@ -145,14 +135,14 @@ class _Found:
         """Whether a first chunk was passed that lies before ``end``."""
         return self._begin is not None and self._begin < end
 
-    def before(self, end: Position) -> ChunkSequence:
+    def before(self, end: Position) -> decode.ChunkSequence:
         if not self._ends:
-            sequence = NO_CHUNKS
+            sequence = decode.NO_CHUNKS
             for chunk in reversed(self._backwards):
-                sequence = add_chunk(sequence, chunk)[0]
+                sequence = decode.add_chunk(sequence, chunk)[0]
                 self._ends.append((_position(chunk), sequence))
         i = bisect_left(self._ends, end, key=lambda one: one[0])
-        return self._ends[i - 1][1] if i else NO_CHUNKS
+        return self._ends[i - 1][1] if i else decode.NO_CHUNKS
 
 
 class _Walk:
@@ -167,7 +157,7 @@ class _Walk:
         partition: Partition,
         end: Position,
         first: Position | None,
-        decryption: Decryption | None,
+        decryption: decode.Decryption | None,
     ) -> None:
         self.entries = entries
         self.found: dict[bytes, _Found] = {}
@@ -202,13 +192,13 @@ class _Walk:
             assert self._first is not None
             raise beginning_gone(self.partition, self._first.ledger)
 
-    def _read(self, *, forwards: bool) -> Iterator[list[tuple[bytes, Chunk]]]:
-        transactions = Transactions(self.entries.aborted)
+    def _read(self, *, forwards: bool) -> Iterator[list[tuple[bytes, decode.Chunk]]]:
+        transactions = decode.Transactions(self.entries.aborted)
         first = self._first or Position(0, 0)
         for blocks in self.entries.windows(self._end, first, forwards=forwards):
-            found: list[tuple[bytes, Chunk]] = []
+            found: list[tuple[bytes, decode.Chunk]] = []
             for block in blocks:
-                found += chunk_headers(block, transactions, self._decryption)
+                found += decode.chunk_headers(block, transactions, self._decryption)
                 if not forwards and self._passed + len(found) > MOST_PASSED:
                     self.too_long = True
                     self.found.clear()
@@ -225,35 +215,35 @@ class _InOrder:
     there are.
     """
 
-    def __init__(self, read: Callable[[], Iterator[tuple[bytes, Chunk]]]) -> None:
+    def __init__(self, read: Callable[[], Iterator[tuple[bytes, decode.Chunk]]]) -> None:
         self._read = read
         self._upto: Position | None = None
-        self._memory = ChunkMemory()
-        self._chunks: Iterator[tuple[bytes, Chunk]] = iter(())
-        self._next: tuple[bytes, Chunk] | None = None
+        self._memory = decode.ChunkMemory()
+        self._chunks: Iterator[tuple[bytes, decode.Chunk]] = iter(())
+        self._next: tuple[bytes, decode.Chunk] | None = None
 
-    def sequence_before(self, uuid: bytes, end: Position) -> ChunkSequence:
+    def sequence_before(self, uuid: bytes, end: Position) -> decode.ChunkSequence:
         """Return how far a message has come. If positions ascend, the log is read once."""
         if self._upto is None or end < self._upto:
-            self._chunks, self._memory = self._read(), ChunkMemory()
+            self._chunks, self._memory = self._read(), decode.ChunkMemory()
             self._next = next(self._chunks, None)
         self._upto = end
         while self._next is not None and _position(self._next[1]) < end:
             other, chunk = self._next
-            before, room = self._memory.get(other) or NO_CHUNKS, self._memory.has_room(chunk)
-            self._memory.put(other, add_chunk(before, chunk, has_room=room)[0])
+            before, room = self._memory.get(other) or decode.NO_CHUNKS, self._memory.has_room(chunk)
+            self._memory.put(other, decode.add_chunk(before, chunk, has_room=room)[0])
             self._next = next(self._chunks, None)
-        return self._memory.get(uuid) or NO_CHUNKS
+        return self._memory.get(uuid) or decode.NO_CHUNKS
 
-    def incomplete_before(self, end: Position) -> dict[bytes, ChunkSequence]:
+    def incomplete_before(self, end: Position) -> dict[bytes, decode.ChunkSequence]:
         """Return the messages that are incomplete, of which all are remembered, but no others."""
-        found: dict[bytes, ChunkSequence] = {}
+        found: dict[bytes, decode.ChunkSequence] = {}
         for uuid, chunk in takewhile(lambda one: _position(one[1]) < end, self._read()):
-            sequence = add_chunk(found.pop(uuid, NO_CHUNKS), chunk)[0]
-            if is_incomplete(sequence):
+            sequence = decode.add_chunk(found.pop(uuid, decode.NO_CHUNKS), chunk)[0]
+            if decode.is_incomplete(sequence):
                 found[uuid] = sequence
         return found
 
 
-def _position(chunk: Chunk) -> Position:
+def _position(chunk: decode.Chunk) -> Position:
     return Position(chunk.ledger, chunk.entry)

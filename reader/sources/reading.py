@@ -6,17 +6,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reader import plan
 from reader.decode import ChunkMemory
 from reader.model.columns import METADATA
-from reader.plan import (
-    CompactedRead,
-    CountRead,
-    EncryptedRead,
-    FilesRead,
-    Read,
-    RowFilter,
-    SplitsRead,
-)
 from reader.sources.compacted import read_compacted
 from reader.sources.encrypted import read_encrypted
 from reader.sources.parquet_files import read_files
@@ -27,9 +19,9 @@ from reader.sources.split_reader import read_splits
 
 def read_rows(
     clients: SourceClients,
-    read: Read,
+    read: plan.Read,
     rows: RowFormat,
-    where: RowFilter | None = None,
+    where: plan.RowFilter | None = None,
     *,
     chunks: ChunkMemory | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -41,10 +33,10 @@ def read_rows(
     Raises what reading raises (``reader.sources.base.RowSource.read``), and NotFoundError if a file
     or an entry of the table's version is gone.
     """
-    if isinstance(read, CountRead):
+    if isinstance(read, plan.CountRead):
         yield bare_rows(read.rows)
         return
-    if isinstance(read, FilesRead):  # pyarrow filters them, row group by row group
+    if isinstance(read, plan.FilesRead):  # pyarrow filters them, row group by row group
         yield from read_files(clients.storage, read, rows, where)
         return
     wanted = rows if where is None else replace(rows, columns=_with_filter(rows, where))
@@ -56,19 +48,19 @@ def read_rows(
 
 
 def _read(
-    clients: SourceClients, read: Read, rows: RowFormat, chunks: ChunkMemory | None
+    clients: SourceClients, read: plan.Read, rows: RowFormat, chunks: ChunkMemory | None
 ) -> Iterator[pa.RecordBatch]:
     match read:
-        case SplitsRead():
+        case plan.SplitsRead():
             return read_splits(clients, read, rows, chunks=chunks)
-        case EncryptedRead():
+        case plan.EncryptedRead():
             return read_encrypted(clients, read, rows)
-        case CompactedRead():
+        case plan.CompactedRead():
             return read_compacted(clients, read.part, rows)
     raise AssertionError(f"no source reads {read}")
 
 
-def _with_filter(rows: RowFormat, where: RowFilter) -> pa.Schema:
+def _with_filter(rows: RowFormat, where: plan.RowFilter) -> pa.Schema:
     """Return the wanted columns and those that only the filter uses."""
     more = [name for name in where.columns if name not in rows.columns.names]
     there = {field.name: field for field in (*METADATA, *rows.fields)}

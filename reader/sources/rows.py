@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from reader import decode
 from reader.config import PulsarConfig, ReadConfig
-from reader.decode import FREE_INFLATED, Decryption, EntryDecoder, Messages, PartitionContext
 from reader.model import Partition, SchemaInfo, StoredTimes, Topic
 from reader.model.columns import METADATA_NAMES
 from reader.model.row_kinds import KIND_COLUMN, RowKind
@@ -19,6 +19,7 @@ from reader.plan import Predicate, Snapshot, publish_range
 from reader.sources.base import PublishRange
 
 _RESCUE = (KIND_COLUMN, "__rescued", "__error")
+_ALONE = decode.NoContext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class RowFormat:
     fields: pa.Schema
     schemas: tuple[SchemaInfo, ...]
     columns: pa.Schema
-    expanded_bytes: int = FREE_INFLATED
+    expanded_bytes: int = decode.FREE_INFLATED
     assumed_version: int | None = None
     created: Mapping[int, int] = dataclasses.field(default_factory=dict)
     clock_difference: int = 0
@@ -111,26 +112,24 @@ class RowBuilder:
 
     def entry_decoder(
         self,
-        context: PartitionContext | None = None,
+        context: decode.PartitionContext = _ALONE,
         *,
-        decryption: Decryption | None,
+        decryption: decode.Decryption | None,
         rescue_incomplete: bool = False,
-        headers_only: bool = False,
-    ) -> EntryDecoder:
+    ) -> decode.EntryDecoder:
         """What makes of entries the messages that ``build`` needs. Arguments as it has them."""
-        return EntryDecoder(
+        decoder = decode.EntryDecoder(
             self._partition,
             columns=self._rows.metadata_columns,
             payload=self._rows.needs_payload,
             keys=self.needs_keys,
             publish_range=self._rows.publish_range,
-            context=context,
-            rescue_incomplete=rescue_incomplete,
             decryption=decryption,
-            headers_only=headers_only,
             expanded_bytes=self._rows.expanded_bytes,
             row_bytes=len(self._topic.encode()) if "__topic" in self._rows.columns.names else 0,
         )
+        decoder.begin(context, rescue_incomplete=rescue_incomplete)
+        return decoder
 
     @property
     def needs_keys(self) -> bool:
@@ -138,7 +137,7 @@ class RowBuilder:
         return self._decoder is not None and self._decoder.needs_keys
 
     def build(
-        self, messages: Messages, opened_at: Mapping[int, int] | None = None
+        self, messages: decode.Messages, opened_at: Mapping[int, int] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield a row for each message, with the format's columns, in batches of bounded size.
 
@@ -151,7 +150,9 @@ class RowBuilder:
             yield batch
             first += batch.num_rows
 
-    def _stored(self, messages: Messages, opened_at: Mapping[int, int]) -> StoredTimes | None:
+    def _stored(
+        self, messages: decode.Messages, opened_at: Mapping[int, int]
+    ) -> StoredTimes | None:
         """Return when the messages were stored; None: not known of any."""
         if messages.stored is None:
             return None
@@ -160,7 +161,9 @@ class RowBuilder:
         stored = messages.stored.within(self._rows.clock_difference)
         return stored.not_before(created, opened_at)
 
-    def _batch(self, messages: Messages, first: int, stored: StoredTimes | None) -> pa.RecordBatch:
+    def _batch(
+        self, messages: decode.Messages, first: int, stored: StoredTimes | None
+    ) -> pa.RecordBatch:
         """Rows from ``first`` on, as many as the payload decoder's budget has room for."""
         count = len(messages) - first
         found: dict[str, pa.Array] = {}

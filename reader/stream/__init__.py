@@ -16,10 +16,10 @@
 Nothing here knows Spark.
 """
 
-from reader.stream.offsets import PartitionOffset, StreamOffset
+from reader.stream.offsets import StreamOffset
 from reader.stream.stream_options import StreamOptions
 from reader.stream.tails import Tails
 from reader.stream.topic_batch import TopicBatch
 from reader.stream.topic_stream import TopicStream
 
-__all__ = ["PartitionOffset", "StreamOffset", "StreamOptions", "Tails", "TopicBatch", "TopicStream"]
+__all__ = ["StreamOffset", "StreamOptions", "Tails", "TopicBatch", "TopicStream"]

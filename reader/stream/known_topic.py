@@ -11,17 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from reader import plan
 from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import BEFORE_ALL, Partition, Position, SchemaInfo, Topic
-from reader.plan import (
-    Snapshot,
-    check_same_topic,
-    held_table,
-    list_ledgers,
-    migrated_note,
-    snapshot_of,
-)
 from reader.pulsar import PartitionLedgers
 from reader.stream.losses import LossReader, expired, is_made_again, missing
 from reader.stream.offsets import PartitionOffset
@@ -108,7 +101,7 @@ class KnownTopic:
         """
         if self._clock() < self._ask_migrated_at:
             return
-        note = migrated_note(self._clients.admin, self.topic)
+        note = plan.migrated_note(self._clients.admin, self.topic)
         self._ask_migrated_at = self._clock() + (_ASK_SECONDS if note is None else _WARN_SECONDS)
         if note is not None:
             warn(note)
@@ -162,7 +155,7 @@ class KnownTopic:
         end: Mapping[Partition, PartitionOffset],
         *,
         lost: Callable[[str], None],
-    ) -> Snapshot:
+    ) -> plan.Snapshot:
         """All that a batch may read, up to ``end``; ``lost`` is told what is not there any more.
 
         Raises as ``take_snapshot``, and what ``lost`` raises.
@@ -180,14 +173,14 @@ class KnownTopic:
             _require_following(partition, start[partition], listing)
         table = self._held(listed, table)
         if table is not None:
-            check_same_topic(self._clients.admin, table, listed)
+            plan.check_same_topic(self._clients.admin, table, listed)
         for one in losses:
             lost(one)
         bounded = {
             one: replace(listing, last_confirmed=end[one].at, max_read=end[one].at)
             for one, listing in listed.items()
         }
-        return snapshot_of(self._clients.settings, self.topic, bounded, schemas, table)
+        return plan.snapshot_of(self._clients.settings, self.topic, bounded, schemas, table)
 
     def _held(
         self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable | None
@@ -197,7 +190,7 @@ class KnownTopic:
             return table
         clients, asked = self._clients, self._table_at
         uri = clients.storage.table_uri(self.topic) if clients.has_storage else ""
-        found = held_table(clients.admin, table, listed, uri, lambda: self.table(now=True))
+        found = plan.held_table(clients.admin, table, listed, uri, lambda: self.table(now=True))
         self._held_at = asked
         return found
 
@@ -212,7 +205,7 @@ class KnownTopic:
         known = self._listed.get(partition)
         if now or known is None or not _reaches(known, end):
             # What transactions hide lies behind the end.
-            found = list_ledgers(self._clients.admin, [partition], transactions=False)
+            found = plan.list_ledgers(self._clients.admin, [partition], transactions=False)
             known = self._listed[partition] = found[partition]
         return known
 

@@ -22,15 +22,8 @@ Ledger ids are cluster-wide, so a missing number says nothing. What does:
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+from reader import plan
 from reader.model import BEFORE_ALL, Partition, Position
-from reader.plan import (
-    declared_losses,
-    first_of_life,
-    last_of_earlier_lives,
-    new_losses,
-    recorded_losses,
-    table_files,
-)
 from reader.pulsar import PartitionLedgers
 from reader.stream.offsets import PartitionOffset
 from reader.table import TopicTable, records_upto
@@ -79,7 +72,7 @@ class LossReader:
             )
             return
         # Where an offset lies in an earlier life, nothing of this one has been read.
-        earlier = last_of_earlier_lives(table, listing)
+        earlier = plan.last_of_earlier_lives(table, listing)
         if since.at.ledger <= earlier:
             if missing(listing, table) > since.missing:
                 yield f"{listing.partition}: its first messages were deleted before they were read"
@@ -105,7 +98,7 @@ class LossReader:
         partition = listing.partition
         if table is None or ledger > table.watermark(partition):
             return False
-        first = first_of_life(table, listing)
+        first = plan.first_of_life(table, listing)
         if first is not None and ledger < first:
             return False
         # What was there, and was read from the table since, has all up to the watermark of then.
@@ -122,11 +115,11 @@ class LossReader:
         listed: Mapping[Partition, PartitionLedgers],
         table: TopicTable | None,
     ) -> Iterator[str]:
-        losses = declared_losses(table, listed, self._lost_ledgers)
+        losses = plan.declared_losses(table, listed, self._lost_ledgers)
         if table is not None:
             for partition in end:
                 yield from _forgotten(table, partition, start[partition].at)
-            losses += [*recorded_losses(table), *new_losses(table, listed)]
+            losses += [*plan.recorded_losses(table), *plan.new_losses(table, listed)]
         for loss in losses:
             to_read = end.get(loss.partition)
             if to_read is None or loss.before > to_read.at.ledger:
@@ -162,7 +155,7 @@ def is_made_again(since: PartitionOffset, listing: PartitionLedgers) -> bool:
 def missing(listing: PartitionLedgers, table: TopicTable | None) -> int:
     """Return how many entries of a partition, at least, are neither in Pulsar nor in the table,
     before all that is."""
-    if table is not None and first_of_life(table, listing) is not None:
+    if table is not None and plan.first_of_life(table, listing) is not None:
         return table.numbers(listing.partition).missing
     return listing.missing
 
@@ -179,7 +172,7 @@ def _has(table: TopicTable, partition: Partition, ledger: int) -> bool:
 
     True where the log has forgotten.
     """
-    for file in table_files(table):
+    for file in plan.table_files(table):
         if file.limit("__partition") == (partition.index,) * 2 and ledger in file.limit(
             "__ledgerId"
         ):

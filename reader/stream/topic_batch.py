@@ -14,30 +14,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from reader import plan as plans
 from reader.clients import Clients
 from reader.model import Partition, Position, Tier
 from reader.model.columns import FIRST_CHUNK
 from reader.model.row_kinds import KIND_COLUMN, RowKind
-from reader.plan import (
-    AllOf,
-    AnyOf,
-    Bounds,
-    ColdFile,
-    EncryptedRead,
-    Filter,
-    NullTest,
-    Plan,
-    Predicate,
-    Read,
-    Snapshot,
-    Unequal,
-    behind,
-    between,
-    make_plan,
-    narrow_plan,
-    plan_reads,
-    table_files,
-)
 from reader.stream.offsets import PartitionOffset
 
 _Range = tuple[Position, Position]
@@ -51,25 +32,25 @@ class TopicBatch:
     ``ranges``: (first, last) of each partition that has got anything, by its index.
     """
 
-    snapshot: Snapshot
+    snapshot: plans.Snapshot
     start: Mapping[Partition, PartitionOffset]
     end: Mapping[Partition, PartitionOffset]
     ranges: Mapping[int, _Range]
-    plan: Plan
+    plan: plans.Plan
 
     @classmethod
     def of(
         cls,
         clients: Clients,
-        snapshot: Snapshot,
+        snapshot: plans.Snapshot,
         start: Mapping[Partition, PartitionOffset],
         end: Mapping[Partition, PartitionOffset],
     ) -> TopicBatch:
         """Plan what lies between two places of each partition. Raises as ``make_plan``."""
         ranges = _ranges(start, end)
         nothing = Position(1 << 62, 0), None
-        bounds: Bounds = {**{one.index: nothing for one in end}, **ranges}
-        plan = make_plan(clients, snapshot, bounds=bounds, describe=False)
+        bounds: plans.Bounds = {**{one.index: nothing for one in end}, **ranges}
+        plan = plans.make_plan(clients, snapshot, bounds=bounds, describe=False)
         cold = tuple(
             one
             for one in plan.cold
@@ -77,12 +58,16 @@ class TopicBatch:
         )
         return cls(snapshot, start, end, ranges, replace(plan, cold=cold))
 
-    def files(self) -> Mapping[str, Sequence[ColdFile]]:
+    def files(self) -> Mapping[str, Sequence[plans.ColdFile]]:
         """Return the files to read, by how their rows are filtered.
 
         whole: every row is of the batch. cut: only rows at its places are. late: rows of rule 2.
         """
-        parts: dict[str, list[ColdFile]] = {"whole": [], "cut": [], "late": [*self.late_files()]}
+        parts: dict[str, list[plans.ColdFile]] = {
+            "whole": [],
+            "cut": [],
+            "late": [*self.late_files()],
+        }
         for one in self.plan.cold:
             if one.read:
                 parts["whole" if self.has_all_of(one.file) else "cut"].append(one.file)
@@ -93,15 +78,15 @@ class TopicBatch:
         clients: Clients,
         tier: Tier,
         columns: Collection[str],
-        predicates: Sequence[Predicate],
+        predicates: Sequence[plans.Predicate],
         parallelism: int = 1,
-    ) -> list[Read]:
+    ) -> list[plans.Read]:
         """Return the reads of one tier that the batch needs, besides files.
 
         tier: of ``Tier.PARQUET``, encrypted entries alone. columns, predicates: what a query needs
         of the batch. parallelism: number of tasks that run at once.
         """
-        plan = narrow_plan(clients, self.plan, columns, predicates, parallelism=parallelism)
+        plan = plans.narrow_plan(clients, self.plan, columns, predicates, parallelism=parallelism)
         snapshot = replace(self.snapshot, table=None)  # reads travel
         plan = replace(
             plan,
@@ -109,9 +94,9 @@ class TopicBatch:
             segments=tuple(one for one in plan.segments if one.segment.tier is tier),
             cold=(),
         )
-        found: list[Read] = []
-        for read in plan_reads(plan, parallelism):
-            if not isinstance(read, EncryptedRead):
+        found: list[plans.Read] = []
+        for read in plans.plan_reads(plan, parallelism):
+            if not isinstance(read, plans.EncryptedRead):
                 found.append(read)
             elif self.has_cold_rows_of(read.partition):
                 given_up = self.end[read.partition].given_up
@@ -128,7 +113,7 @@ class TopicBatch:
             and found[0].ledger <= table.watermark(partition)
         )
 
-    def has_all_of(self, file: ColdFile) -> bool:
+    def has_all_of(self, file: plans.ColdFile) -> bool:
         """Whether every row of the file is of this batch, by the file's statistics."""
         low, high = file.limit("__partition")
         least, greatest = file.limit("__ledgerId")
@@ -152,14 +137,14 @@ class TopicBatch:
             if (since := self.start[one]).given_up < to.given_up and since.given_up < since.at
         }
 
-    def late_files(self) -> tuple[ColdFile, ...]:
+    def late_files(self) -> tuple[plans.ColdFile, ...]:
         """Those that may have rows of rule 2."""
         table, late = self.snapshot.table, self._late
         if table is None or not late:
             return ()
         return tuple(
             file
-            for file in table_files(table)
+            for file in plans.table_files(table)
             # A message's row lies behind its beginning.
             if any(
                 file.overlaps(one.index, since.given_up, since.at) for one, since in late.items()
@@ -167,21 +152,21 @@ class TopicBatch:
         )
 
     @property
-    def inside(self) -> Filter:
+    def inside(self) -> plans.Filter:
         """The filter for the rows at the batch's places."""
         ranges = sorted(self.ranges.items())
-        return AnyOf(tuple(between(index, *each) for index, each in ranges))
+        return plans.AnyOf(tuple(plans.between(index, *each) for index, each in ranges))
 
-    def late_filter(self, began: Mapping[Partition, PartitionOffset]) -> Filter:
+    def late_filter(self, began: Mapping[Partition, PartitionOffset]) -> plans.Filter:
         """Return the filter for rule 2: rows behind where the stream ``began``."""
         nowhere = PartitionOffset()
-        return AnyOf(
+        return plans.AnyOf(
             tuple(
-                AllOf(
+                plans.AllOf(
                     (
-                        between(one.index, _after(began.get(one, nowhere).at), since.at),
+                        plans.between(one.index, _after(began.get(one, nowhere).at), since.at),
                         _GIVEN_UP,
-                        behind(FIRST_CHUNK, since.given_up),
+                        plans.behind(FIRST_CHUNK, since.given_up),
                         _not_behind(self.end[one].given_up),
                     )
                 )
@@ -189,7 +174,7 @@ class TopicBatch:
             )
         )
 
-    def unless_given_up_later(self) -> Filter | None:
+    def unless_given_up_later(self) -> plans.Filter | None:
         """Return the filter for rule 1, or None if the table has nothing that it drops."""
         table = self.snapshot.table
         later = {
@@ -199,12 +184,15 @@ class TopicBatch:
         }
         if not later:
             return None
-        kept: list[Filter] = [
-            AnyOf((Unequal("__partition", one.index), _not_behind(to.given_up)))
+        kept: list[plans.Filter] = [
+            plans.AnyOf((plans.Unequal("__partition", one.index), _not_behind(to.given_up)))
             for one, to in later.items()
         ]
-        other_kinds = NullTest(KIND_COLUMN, True), Unequal(KIND_COLUMN, RowKind.INCOMPLETE.value)
-        return AnyOf((*other_kinds, AllOf(tuple(kept))))
+        other_kinds = (
+            plans.NullTest(KIND_COLUMN, True),
+            plans.Unequal(KIND_COLUMN, RowKind.INCOMPLETE.value),
+        )
+        return plans.AnyOf((*other_kinds, plans.AllOf(tuple(kept))))
 
 
 def _ranges(
@@ -221,11 +209,11 @@ def _after(at: Position) -> Position:
     return Position(at.ledger, at.entry + 1)
 
 
-_GIVEN_UP = Predicate(KIND_COLUMN, "=", (RowKind.INCOMPLETE.value,))
+_GIVEN_UP = plans.Predicate(KIND_COLUMN, "=", (RowKind.INCOMPLETE.value,))
 
 
-def _not_behind(at: Position) -> Filter:
+def _not_behind(at: Position) -> plans.Filter:
     """Return the filter for rows whose first chunk lies at a position or before."""
     ledger, entry = FIRST_CHUNK
-    same = Predicate(ledger, "=", (at.ledger,)), Predicate(entry, "<=", (at.entry,))
-    return AnyOf((Predicate(ledger, "<", (at.ledger,)), AllOf(same)))
+    same = plans.Predicate(ledger, "=", (at.ledger,)), plans.Predicate(entry, "<=", (at.entry,))
+    return plans.AnyOf((plans.Predicate(ledger, "<", (at.ledger,)), plans.AllOf(same)))

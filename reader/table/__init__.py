@@ -29,12 +29,7 @@ from reader.table.file_paths import is_inside, stored_name
 from reader.table.followed_tables import MOST_FILES, FollowedTables
 from reader.table.log import AddedFile, FileChanges, LoggedCommit, read_file_changes, records_upto
 from reader.table.log_numbers import PartitionNumbers, TopicNumbers
-from reader.table.offloaded_ledgers import (
-    LEDGERS_KEY,
-    OffloadedLedger,
-    decode_ledgers,
-    encode_ledgers,
-)
+from reader.table.offloaded_ledgers import LEDGERS_KEY, OffloadedLedger, encode_ledgers
 from reader.table.properties import CLUSTER_KEY, CREATED_KEY, PARTITIONS_KEY, SCHEMAS_KEY
 from reader.table.reading_errors import file_errors
 from reader.table.remembered_schemas import decode_schemas, encode_schemas
@@ -55,7 +50,6 @@ __all__ = [
     "PartitionNumbers",
     "TopicNumbers",
     "TopicTable",
-    "decode_ledgers",
     "decode_schemas",
     "encode_ledgers",
     "encode_schemas",

@@ -335,11 +335,6 @@ class TopicTable:
         found: pa.Table | None = self.__dict__.get("_files")
         return 0 if found is None else int(found.num_rows)
 
-    def data_files(self) -> tuple[int, int]:
-        """(number, bytes) of the version's Parquet files."""
-        files = self.files()
-        return files.num_rows, sum(files.column("size_bytes").to_pylist())
-
 
 def _open(storage: Storage, topic: Topic, version: int | None) -> DeltaTable | None:
     uri = storage.table_uri(topic)

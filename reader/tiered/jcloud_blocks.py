@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from reader.errors import CorruptError
+from reader.kernels.array_types import Bytes
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
 from reader.tiered.jcloud_index import BLOCK_HEADER, ENTRY_HEADER, JcloudIndex
 from reader.tiered.ledger_end import LedgerEnd
-from reader.tiered.walk import Bytes, Found, Walk, next_of
+from reader.tiered.walk import Found, Walk, next_of
 
 _MAGIC = 0xFBDBABCB
 _HEADER = struct.Struct(">Iqqq")

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reader.errors import CorruptError, UnsupportedError
+from reader.kernels.array_types import Int64s
 from reader.tiered.ledger_end import LedgerEnd, parse_ledger_end
 from reader.tiered.sequence_file import BYTES, Compression, Header, long_pairs, parse_header
 from reader.tiered.sequence_walk import sequence_walk
-from reader.tiered.walk import Int64s, Walk, next_of
+from reader.tiered.walk import Walk, next_of
 
 METADATA_KEY = -1
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from reader.errors import CorruptError, NotFoundError, UnavailableError, plain_text
+from reader.kernels.array_types import Bytes
 from reader.storage import Storage
-from reader.tiered.walk import Bytes
 
 
 class ObjectReads:

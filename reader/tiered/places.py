@@ -11,7 +11,8 @@ from bisect import bisect_right, insort
 
 import numpy as np
 
-from reader.tiered.walk import Found, Int64s
+from reader.kernels.array_types import Int64s
+from reader.tiered.walk import Found
 
 MOST_BYTES = 1 << 20
 """Of what is kept of an object: the places of some 130,000 entries that follow each other."""

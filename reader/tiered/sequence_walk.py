@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from reader.errors import CorruptError
+from reader.kernels.array_types import Bytes
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
 from reader.tiered.sequence_file import MOST_INFLATED, SYNC, Compression, Header, inflated, vint
-from reader.tiered.walk import Bytes, Found, Walk
+from reader.tiered.walk import Found, Walk
 
 _RECORD = 16
 """Bytes of a record before its value: two lengths, and the key."""

@@ -27,6 +27,7 @@ from reader.errors import (
     UnsupportedError,
     plain_text,
 )
+from reader.kernels.array_types import Bytes
 from reader.model import EntryBlock, OffloadContext, Partition
 from reader.prefetch import Prefetched
 from reader.storage import Storage, open_storage, scheme_of
@@ -42,7 +43,7 @@ from reader.tiered.map_file import (
 from reader.tiered.object_names import ObjectNames, filesystem_names, jcloud_names
 from reader.tiered.object_reads import ObjectReads
 from reader.tiered.places import Places
-from reader.tiered.walk import Bytes, Found, Walk
+from reader.tiered.walk import Found, Walk
 
 Range = tuple[int, OffloadContext, int, int]
 """Ledger id, where it is, first and last entry (inclusive)."""

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Bytes = npt.NDArray[np.uint8]
-Int64s = npt.NDArray[np.int64]
+from reader.kernels.array_types import Bytes, Int64s
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -23,7 +23,7 @@ from reader.sink import (
     Delivery,
     DirectSender,
     EntrySink,
-    PartitionEntries,
+    PartitionTask,
     RowWriter,
     SinkOptions,
     StagedFile,
@@ -53,19 +53,10 @@ class WriteFormat:
 
 @dataclass(frozen=True, slots=True)
 class SendTask:
-    """One partition of a manifest, and the bytes of it that have no file.
+    """``resume``: options by which a batch that failed goes on; "": a stream does by itself."""
 
-    ``resume``: options by which a batch that failed goes on; "": a stream's, which does by itself.
-    """
-
-    producer: str
-    decided: str
-    created: int
-    encrypted: bool
-    fresh: bool
+    task: PartitionTask
     resume: str
-    entries: PartitionEntries
-    inline: bytes
 
 
 def write_rows(
@@ -123,17 +114,9 @@ def send_task(
         "stopped"
     )
     with _hinted(resume if task.resume else ""):
+        fresh = task.task.fresh and not is_retry()
         sent = send_partition(
-            process_clients(settings),
-            task.producer,
-            task.entries,
-            task.inline,
-            decided=task.decided,
-            created=task.created,
-            encrypted=task.encrypted,
-            fresh=task.fresh and not is_retry(),
-            now=now,
-            sleep=sleep,
+            process_clients(settings), replace(task.task, fresh=fresh), now=now, sleep=sleep
         )
     return sent.partition, sent.ids
 
@@ -145,7 +128,7 @@ def run_sending(
     for batch in batches:
         for value in batch.column(0):
             task: SendTask = pickle.loads(value.as_py())
-            with carried(partition=task.entries.partition):
+            with carried(partition=task.task.entries.partition):
                 partition, messages = send_task(settings, task)
             yield pa.record_batch([[partition], [messages]], names=SENT.names)
 

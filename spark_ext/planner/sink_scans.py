@@ -3,7 +3,7 @@
 from functools import partial
 
 from reader.config import ReadConfig
-from reader.sink import Manifest, inline_of
+from reader.sink import Manifest, PartitionTask
 from spark_ext.datasource.sink_tasks import (
     MESSAGE,
     SENT,
@@ -24,15 +24,7 @@ def writing(form: WriteFormat) -> PythonFunction:
 def sending(settings: ReadConfig, manifest: Manifest, fresh: bool, resume: str) -> Sending:
     """Return the tasks that send a manifest, one for each partition."""
     tasks = [
-        SendTask(
-            manifest.producer,
-            manifest.path,
-            manifest.created,
-            manifest.encrypted,
-            fresh,
-            resume,
-            *inline_of(manifest, entries),
-        )
+        SendTask(PartitionTask.of(manifest, entries, fresh=fresh), resume)
         for entries in manifest.partitions
     ]
     function = partial(run_sending, ReadConfig.load(settings))

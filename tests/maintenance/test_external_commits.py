@@ -146,9 +146,9 @@ def test_a_commit_of_theirs_since_the_plan(storage: Storage) -> None:
     properties(open_table(storage, TOPIC).handle)
     with pytest.raises(CommitConflictError, match=r"version 2 .* is not ours"):
         DeltaCommitter(storage).replace(planned, _plan(planned))
-    assert open_table(storage, TOPIC).data_files()[0] == 2
+    assert len(open_table(storage, TOPIC).paths()) == 2
     fresh = open_table(storage, TOPIC)
-    assert DeltaCommitter(storage).replace(fresh, _plan(fresh)).data_files()[0] == 1
+    assert len(DeltaCommitter(storage).replace(fresh, _plan(fresh)).paths()) == 1
 
 
 def test_a_commit_of_theirs_right_after_ours(

@@ -71,12 +71,12 @@ def test_kill_in_the_middle(tmp_path: Path, start: Start, cluster: Cluster, step
     name = "public/default/orders"
     assert start(run, "maintain", name, kill=step).code() == -9
     assert all_rows(storage) == rows
-    assert open_table(storage, TOPIC).data_files()[0] == (8 if step == "maintenance-written" else 1)
+    assert len(open_table(storage, TOPIC).paths()) == (8 if step == "maintenance-written" else 1)
     again = start(run, "maintain", name, "--dry-run")
     assert again.code() == 0, again.err
     assert ("would be" in again.out) == (step == "maintenance-written")
     again = start(run, "maintain", name)
     assert again.code() == 0, again.err
     assert all_rows(storage) == rows
-    assert open_table(storage, TOPIC).data_files()[0] == 1
+    assert len(open_table(storage, TOPIC).paths()) == 1
     assert ("8 files" in again.out) == (step == "maintenance-written")

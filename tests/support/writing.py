@@ -9,11 +9,11 @@ from reader.clients import Clients
 from reader.model import Topic
 from reader.sink import (
     NamedWrite,
+    PartitionTask,
     RowWriter,
     SinkOptions,
     StagedFile,
     StagingWriter,
-    inline_of,
     require_deduplication,
     resolve_target,
     send_partition,
@@ -49,17 +49,7 @@ def send_staged(
     if manifest.sent or manifest.version > version:
         return
     for entries in manifest.partitions:
-        own, inline = inline_of(manifest, entries)
-        send_partition(
-            clients,
-            manifest.producer,
-            own,
-            inline,
-            decided=manifest.path,
-            created=manifest.created,
-            encrypted=False,
-            fresh=first,
-        )
+        send_partition(clients, PartitionTask.of(manifest, entries, fresh=first))
     write.sent(manifest)
 
 

@@ -11,13 +11,6 @@ Imports ``storage_files`` and ``table_transactions`` of the room above, ``config
 
 from offloader.iceberg.catalogs.catalog_errors import catalog_errors
 from offloader.iceberg.catalogs.opening import check_options, open_catalog
-from offloader.iceberg.catalogs.table_names import METADATA_ROOT, directory_of, identifier_of
+from offloader.iceberg.catalogs.table_names import directory_of, identifier_of
 
-__all__ = [
-    "METADATA_ROOT",
-    "catalog_errors",
-    "check_options",
-    "directory_of",
-    "identifier_of",
-    "open_catalog",
-]
+__all__ = ["catalog_errors", "check_options", "directory_of", "identifier_of", "open_catalog"]

@@ -9,21 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from reader.errors import (
-    CommitConflictError,
-    ConfigurationError,
-    CorruptError,
-    PulsarLakeError,
-    UnavailableError,
-    debugging,
-    plain_text,
-)
+from reader import errors
 
 # The first that fits: a class is also what its bases are.
-_KINDS: tuple[tuple[frozenset[str], type[PulsarLakeError], str], ...] = (
+_KINDS: tuple[tuple[frozenset[str], type[errors.PulsarLakeError], str], ...] = (
     (
         frozenset({"builtins.ImportError", "pyiceberg.exceptions.NotInstalledError"}),
-        ConfigurationError,
+        errors.ConfigurationError,
         "pip install 'pulsar-lake[iceberg]', and what PyIceberg needs for this catalog",
     ),
     (
@@ -37,7 +29,7 @@ _KINDS: tuple[tuple[frozenset[str], type[PulsarLakeError], str], ...] = (
                 "sqlalchemy.exc.ProgrammingError",  # the right to a table, or the table itself
             }
         ),
-        ConfigurationError,
+        errors.ConfigurationError,
         "check iceberg.options and [storage]: who are we there, and what may we?",
     ),
     (
@@ -52,7 +44,7 @@ _KINDS: tuple[tuple[frozenset[str], type[PulsarLakeError], str], ...] = (
                 "sqlalchemy.exc.NoSuchModuleError",
             }
         ),
-        ConfigurationError,
+        errors.ConfigurationError,
         "check iceberg.catalog and iceberg.options",
     ),
     (
@@ -65,17 +57,17 @@ _KINDS: tuple[tuple[frozenset[str], type[PulsarLakeError], str], ...] = (
                 "pyiceberg.exceptions.TableAlreadyExistsError",
             }
         ),
-        CommitConflictError,
+        errors.CommitConflictError,
         "",
     ),
     (
         frozenset({"builtins.FileNotFoundError"}),
-        CorruptError,
+        errors.CorruptError,
         "if it stays so, drop the Iceberg table from its catalog: it is made again",
     ),
     (
         frozenset({"pydantic_core._pydantic_core.ValidationError"}),
-        CorruptError,
+        errors.CorruptError,
         "is that an Iceberg catalog, and are its metadata whole?",
     ),
     (
@@ -96,12 +88,12 @@ _KINDS: tuple[tuple[frozenset[str], type[PulsarLakeError], str], ...] = (
                 "thrift.Thrift.TException",
             }
         ),
-        UnavailableError,
+        errors.UnavailableError,
         "check the catalog, [iceberg] and [storage]",
     ),
     (
         frozenset({"pyiceberg.exceptions.RESTError"}),  # answers that are none of those above
-        ConfigurationError,
+        errors.ConfigurationError,
         "check iceberg.catalog and iceberg.options: is that an Iceberg catalog?",
     ),
 )
@@ -125,19 +117,19 @@ def catalog_errors(what: str, options: Mapping[str, str]) -> Iterator[None]:
     """
     try:
         yield
-    except PulsarLakeError:
+    except errors.PulsarLakeError:
         raise
     except Exception as error:  # noqa: BLE001 - of any catalog's client: they have no common root
-        raise _named(what, error, options) from (error if debugging() else None)
+        raise _named(what, error, options) from (error if errors.debugging() else None)
 
 
-def _named(what: str, error: Exception, options: Mapping[str, str]) -> PulsarLakeError:
+def _named(what: str, error: Exception, options: Mapping[str, str]) -> errors.PulsarLakeError:
     names = {f"{one.__module__}.{one.__qualname__}" for one in type(error).__mro__}
     said = _text(error, options)
     for classes, kind, hint in _KINDS:
         if names & classes:
             return kind(f"{what}: {said or type(error).__name__}", hint=hint or None)
-    return PulsarLakeError(
+    return errors.PulsarLakeError(
         f"{what}: {type(error).__name__}: {said}",
         hint="this is a defect, please report it; PULSAR_LAKE_DEBUG=1 shows where",
     )
@@ -148,7 +140,7 @@ def _text(error: Exception, options: Mapping[str, str]) -> str:
     for secret in _secrets(options):
         if len(secret) >= _SHORTEST:
             text = text.replace(secret, "***")
-    return plain_text(_USER.sub("://***@", text))
+    return errors.plain_text(_USER.sub("://***@", text))
 
 
 def _secrets(options: Mapping[str, str]) -> Iterator[str]:

@@ -15,16 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from reader.bookkeeper.bookie_session import v3_handshake
 from reader.bookkeeper.bookie_session.sasl_digest_md5 import answer
-from reader.bookkeeper.bookie_session.v3_handshake import (
-    AUTH,
-    NO_PLUGIN,
-    START_TLS,
-    Reply,
-    decode_reply,
-    encode_auth,
-    encode_start_tls,
-)
 from reader.bookkeeper.v3 import EOK
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.tls import certificate_error
@@ -67,7 +59,7 @@ def open_session(plain: socket.socket, host: str, name: str, access: BookieAcces
 
 
 def _start_tls(plain: socket.socket, host: str, name: str, context: TlsContext) -> socket.socket:
-    plain.sendall(encode_start_tls())
+    plain.sendall(v3_handshake.encode_start_tls())
     if _receive(plain, name).status != EOK:
         raise ConfigurationError(
             f"bookie {name} has no TLS", hint="set pulsar.bookkeeper.tls = false"
@@ -85,9 +77,9 @@ def _start_tls(plain: socket.socket, host: str, name: str, context: TlsContext) 
 
 
 def _authenticate(opened: socket.socket, name: str, access: BookieAccess) -> None:
-    plugin = _SASL if access.user else NO_PLUGIN
+    plugin = _SASL if access.user else v3_handshake.NO_PLUGIN
     reply = _step(opened, name, plugin, b"")
-    if reply.plugin == NO_PLUGIN or not access.user:
+    if reply.plugin == v3_handshake.NO_PLUGIN or not access.user:
         return
     response, proof = answer(reply.payload, access.user, access.password, secrets.token_hex(16))
     try:
@@ -105,18 +97,18 @@ def _authenticate(opened: socket.socket, name: str, access: BookieAccess) -> Non
         )
 
 
-def _step(opened: socket.socket, name: str, plugin: str, payload: bytes) -> Reply:
+def _step(opened: socket.socket, name: str, plugin: str, payload: bytes) -> v3_handshake.Reply:
     try:
         # A bookie that refuses may have closed the connection: its alert can still be read.
         with suppress(ConnectionError, ssl.SSLEOFError):
-            opened.sendall(encode_auth(plugin, payload))
+            opened.sendall(v3_handshake.encode_auth(plugin, payload))
         reply = _receive(opened, name)
-        while reply.operation == START_TLS:
+        while reply.operation == v3_handshake.START_TLS:
             # A bookie also reports START_TLS as failed while the client has no identity yet.
             reply = _receive(opened, name)
     except ssl.SSLError as error:  # with TLS 1.3 the server's alert arrives only now
         raise _alert(error, name) from error
-    if reply.operation != AUTH or reply.status != EOK:
+    if reply.operation != v3_handshake.AUTH or reply.status != EOK:
         raise _refused(name, "it requires another identity")
     return reply
 
@@ -134,8 +126,8 @@ def _refused(name: str, why: str) -> ConfigurationError:
     )
 
 
-def _receive(opened: socket.socket, name: str) -> Reply:
-    return decode_reply(receive_frame(opened, name, _MOST_BYTES))
+def _receive(opened: socket.socket, name: str) -> v3_handshake.Reply:
+    return v3_handshake.decode_reply(receive_frame(opened, name, _MOST_BYTES))
 
 
 def receive_frame(opened: socket.socket, name: str, most: int) -> bytes:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.bookkeeper.reads.bookie_health import BookieHealth
 from reader.bookkeeper.reads.entry_retry import EntryRetry, Outcome
@@ -23,6 +22,7 @@ from reader.bookkeeper.reads.pending_entries import INDEX_BITS, BookieShare, Pen
 from reader.bookkeeper.reads.read_messages import EntryAnswers, EntryRead, ReadKind, Send
 from reader.bookkeeper.v3 import EOK, EUA, REQUEST, STATUS
 from reader.errors import ConfigurationError
+from reader.kernels.array_types import Int64s
 
 # A bookie takes 2,500 requests for a ledger (maxPendingReadRequestsPerThread), of all its clients.
 _MAX_IN_FLIGHT = 500
@@ -31,7 +31,6 @@ _MIN_IN_FLIGHT = 4
 
 _SINGLE_REQUEST = (1 << INDEX_BITS) - 1  # in place of the entry's index: a retry
 
-Int64s = npt.NDArray[np.int64]
 _Retry = tuple[PendingEntries, EntryRetry]
 
 

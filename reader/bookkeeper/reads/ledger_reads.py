@@ -21,21 +21,12 @@ block: only then can nobody receive answers.
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from reader.bookkeeper.reads import read_messages
 from reader.bookkeeper.reads.block_planner import BlockPlanner, Range, is_striped
 from reader.bookkeeper.reads.bookie_health import BookieHealth
 from reader.bookkeeper.reads.entry_reads import EntryReads
 from reader.bookkeeper.reads.pending_block import PendingBlock
 from reader.bookkeeper.reads.range_reads import RangeReads
-from reader.bookkeeper.reads.read_messages import (
-    Action,
-    Arrival,
-    BookieFailure,
-    Deliver,
-    Disconnect,
-    EntryAnswers,
-    ReadKind,
-    Wait,
-)
 from reader.errors import ConfigurationError, UnavailableError
 from reader.model import EntryBlock
 
@@ -66,14 +57,14 @@ class LedgerReads:
         self._planner = BlockPlanner(ranges, block_bytes)
         self._entry_reads = EntryReads(health, numbers, block_bytes, password)
         self._range_reads = RangeReads(health, numbers, block_bytes, password)
-        self._reads: dict[ReadKind, EntryReads | RangeReads] = {
-            ReadKind.ENTRY: self._entry_reads,
-            ReadKind.RANGE: self._range_reads,
+        self._reads: dict[read_messages.ReadKind, EntryReads | RangeReads] = {
+            read_messages.ReadKind.ENTRY: self._entry_reads,
+            read_messages.ReadKind.RANGE: self._range_reads,
         }
         self._max_bytes = _BLOCKS_IN_FLIGHT * block_bytes
         self._pending: deque[PendingBlock] = deque()  # in the order of delivery
         self._bytes_in_flight = 0  # by the estimates
-        self._actions: deque[Action] = deque()
+        self._actions: deque[read_messages.Action] = deque()
         self._has_changed = True  # so that there may be more to request
         self._next_block: EntryBlock | None = None  # delivered once there is nothing to send
         self._has_answers = False  # since the last Wait
@@ -83,21 +74,23 @@ class LedgerReads:
 
     # -- the caller's side -----------------------------------------------------------------------
 
-    def next_action(self, now: float) -> Action | None:
+    def next_action(self, now: float) -> read_messages.Action | None:
         """Return what is to be done next; None at the end.
 
         Raises the error of the next block, or of its range, in its turn.
         """
         self._advance(now)
         action = self._next_action()
-        if not isinstance(action, Wait):
+        if not isinstance(action, read_messages.Wait):
             self._last_time = None
         return action
 
-    def receive(self, event: Arrival | BookieFailure, now: float) -> None:
+    def receive(
+        self, event: read_messages.Arrival | read_messages.BookieFailure, now: float
+    ) -> None:
         """Take what arrived by ``now``, or ask other bookies for what a bookie owes."""
         self._advance(now)
-        if isinstance(event, BookieFailure):
+        if isinstance(event, read_messages.BookieFailure):
             self._has_answers = True
             self._fail(event)
         elif self._take(event):
@@ -118,7 +111,7 @@ class LedgerReads:
                     reads.read_elsewhere(self._pending[0], bookie)
                     self._has_changed = True
 
-    def refuse(self, bookie: str, kind: ReadKind, error: ConfigurationError) -> None:
+    def refuse(self, bookie: str, kind: read_messages.ReadKind, error: ConfigurationError) -> None:
         """Fail the blocks that wait for a bookie: the settings do not allow to ask it."""
         self._reads[kind].refuse(bookie, error)
 
@@ -134,7 +127,7 @@ class LedgerReads:
             self._waited += now - self._last_time
         self._last_time = now
 
-    def _next_action(self) -> Action | None:
+    def _next_action(self) -> read_messages.Action | None:
         while True:
             if self._has_changed:
                 self._has_changed = False
@@ -144,7 +137,7 @@ class LedgerReads:
             if self._next_block is not None:
                 # The following blocks are on their way while this one is used.
                 block, self._next_block = self._next_block, None
-                return Deliver(block)
+                return read_messages.Deliver(block)
             if not self._pending:
                 if self._planner.error is not None:
                     raise self._planner.error
@@ -217,7 +210,7 @@ class LedgerReads:
 
     # -- answers and failures --------------------------------------------------------------------
 
-    def _wait(self, head: PendingBlock) -> Wait:
+    def _wait(self, head: PendingBlock) -> read_messages.Wait:
         seconds = self._health.timeout
         connections = []
         for kind, reads in self._reads.items():
@@ -232,12 +225,12 @@ class LedgerReads:
                 f"(first entry {head.first})"
             )
         self._has_answers = False
-        return Wait(connections, max(0.0, seconds))
+        return read_messages.Wait(connections, max(0.0, seconds))
 
-    def _take(self, arrival: Arrival) -> bool:
+    def _take(self, arrival: read_messages.Arrival) -> bool:
         """Take a bookie's answers. Return whether any of them answers a request."""
         answers = arrival.answers
-        if isinstance(answers, EntryAnswers):
+        if isinstance(answers, read_messages.EntryAnswers):
             count = self._entry_reads.receive(arrival.bookie, answers, self._waited)
         else:
             count = self._range_reads.receive(arrival.bookie, answers, self._waited)
@@ -247,10 +240,10 @@ class LedgerReads:
 
     def _give_up(self, bookie: str) -> None:
         error = UnavailableError(f"bookie {bookie} is silent for {self._health.timeout:g} s")
-        self._actions.append(Disconnect(bookie))
-        self._fail(BookieFailure(bookie, error, is_silent=True))
+        self._actions.append(read_messages.Disconnect(bookie))
+        self._fail(read_messages.BookieFailure(bookie, error, is_silent=True))
 
-    def _fail(self, failure: BookieFailure) -> None:
+    def _fail(self, failure: read_messages.BookieFailure) -> None:
         """Send all requests of a bookie to other bookies, or to the bookie again."""
         self._has_changed = True
         bookie = failure.bookie
@@ -263,7 +256,10 @@ class LedgerReads:
         self._actions = deque(
             action
             for action in self._actions
-            if isinstance(action, Disconnect | Deliver | Wait) or action.bookie != bookie
+            if isinstance(
+                action, read_messages.Disconnect | read_messages.Deliver | read_messages.Wait
+            )
+            or action.bookie != bookie
         )
         self._range_reads.lose(bookie, ask_again=ask_again)
         self._entry_reads.lose(bookie, ask_again=ask_again)

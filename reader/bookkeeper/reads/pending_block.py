@@ -3,15 +3,13 @@
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.bookkeeper.digest import HEADER, code_length, verify
+from reader.kernels.array_types import Bytes, Int64s
 from reader.model import EntryBlock, LedgerMetadata
 
 MAX_ENTRIES = 16_376
 _DAMAGED = "digest mismatch on every replica"
-
-Int64s = npt.NDArray[np.int64]
 
 
 class PendingBlock:
@@ -39,7 +37,7 @@ class PendingBlock:
     def complete(
         self,
         password: bytes,
-        arena: npt.NDArray[np.uint8],
+        arena: Bytes,
         offsets: Int64s,
         lengths: Int64s,
         damaged: Collection[int] = (),

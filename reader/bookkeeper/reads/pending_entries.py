@@ -6,12 +6,12 @@ Most of an entry's state is numbers in arrays, and a ``BookieShare`` of one book
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from reader.bookkeeper.reads.entry_retry import EntryRetry
 from reader.bookkeeper.reads.pending_block import PendingBlock
 from reader.bookkeeper.reads.read_messages import EntryAnswers
 from reader.bookkeeper.v3 import EOK
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.compiling import kernel
 from reader.kernels.memory import empty_bytes
 from reader.kernels.unaligned import move16
@@ -21,8 +21,6 @@ INDEX_BITS = 14
 
 _MIN_BYTES = 1 << 12
 _ANSWERED, _REQUESTED = 1, 2
-
-Int64s = npt.NDArray[np.int64]
 
 
 class BookieShare:
@@ -167,7 +165,7 @@ class PendingEntries:
                 return int(counts[1]), others[: counts[2]]
             self._grow(int(counts[3]))
 
-    def put(self, index: int, body: npt.NDArray[np.uint8] | bytes) -> None:
+    def put(self, index: int, body: Bytes | bytes) -> None:
         """Add an entry that has not arrived."""
         if self.used + len(body) > len(self.arena):
             self._grow(self.used + len(body))

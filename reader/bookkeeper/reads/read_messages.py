@@ -8,14 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-import numpy.typing as npt
-
 from reader.bookkeeper.v2 import BatchReadHeader
 from reader.errors import PulsarLakeError
+from reader.kernels.array_types import Bytes, Int64s
 from reader.model import EntryBlock
-
-Int64s = npt.NDArray[np.int64]
 
 
 class ReadKind(Enum):
@@ -88,7 +84,7 @@ class EntryAnswers:
     """
 
     table: Int64s
-    buffer: npt.NDArray[np.uint8]
+    buffer: Bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ class RangeAnswer:
     """The answer to a range read. ``content``: the entries, each behind its size."""
 
     header: BatchReadHeader
-    content: npt.NDArray[np.uint8]
+    content: Bytes
 
 
 @dataclass(frozen=True, slots=True)

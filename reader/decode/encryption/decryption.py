@@ -20,31 +20,16 @@ from dataclasses import replace
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from reader.decode import tables
 from reader.decode.encryption.encryption_context import encryption_keys
-from reader.decode.tables import (
-    E_BROKER,
-    E_FLAGS,
-    E_INDEX,
-    E_KIND,
-    E_METADATA,
-    E_METADATA_LENGTH,
-    E_PAYLOAD,
-    E_PAYLOAD_LENGTH,
-    E_REASON,
-    ENCRYPTED,
-    HAS_INDEX,
-    MARK_DECRYPTED,
-    NO_TIME,
-    WHOLE,
-)
 from reader.errors import ConfigurationError, UnavailableError
+from reader.kernels.array_types import Bytes, Int64s
 from reader.model import EntryBlock
 from reader.wire.pulsar_pb2 import BrokerEntryMetadata
 
@@ -104,29 +89,33 @@ class Decryption:
         return "; ".join(filter(None, (reason, more)))
 
     def decrypt_block(
-        self, block: EntryBlock, entries: npt.NDArray[np.int64], marks: npt.NDArray[np.uint8]
-    ) -> tuple[EntryBlock, npt.NDArray[np.uint8]]:
+        self, block: EntryBlock, entries: Int64s, marks: Bytes
+    ) -> tuple[EntryBlock, Bytes]:
         """The block with its entries decrypted where possible, behind the others; the new marks."""
         offsets, lengths, marks = block.offsets.copy(), block.lengths.copy(), marks.copy()
         end = len(block.arena)
         decrypted: list[bytes] = []
         sealed: dict[int, str] = {}
-        encrypted = (entries[E_KIND] == WHOLE) & (entries[E_REASON] == ENCRYPTED)
+        encrypted = (entries[tables.E_KIND] == tables.WHOLE) & (
+            entries[tables.E_REASON] == tables.ENCRYPTED
+        )
         for i in np.flatnonzero(encrypted).tolist():
-            metadata = _piece(block, entries, i, E_METADATA, E_METADATA_LENGTH)
-            payload = self.decrypt(metadata, _piece(block, entries, i, E_PAYLOAD, E_PAYLOAD_LENGTH))
+            metadata = _piece(block, entries, i, tables.E_METADATA, tables.E_METADATA_LENGTH)
+            payload = self.decrypt(
+                metadata, _piece(block, entries, i, tables.E_PAYLOAD, tables.E_PAYLOAD_LENGTH)
+            )
             if isinstance(payload, str):
                 if payload:
                     sealed[i] = payload
                 continue
-            published, index = int(entries[E_BROKER, i]), int(entries[E_INDEX, i])
+            published, index = int(entries[tables.E_BROKER, i]), int(entries[tables.E_INDEX, i])
             entry = plain_entry(
-                None if published == NO_TIME else published,
-                index if int(entries[E_FLAGS, i]) & HAS_INDEX else None,
+                None if published == tables.NO_TIME else published,
+                index if int(entries[tables.E_FLAGS, i]) & tables.HAS_INDEX else None,
                 metadata,
                 payload,
             )
-            offsets[i], lengths[i], marks[i] = end, len(entry), MARK_DECRYPTED
+            offsets[i], lengths[i], marks[i] = end, len(entry), tables.MARK_DECRYPTED
             decrypted.append(entry)
             end += len(entry)
         block = replace(block, sealed=sealed)
@@ -227,8 +216,6 @@ def _ecies(private: ec.EllipticCurvePrivateKey, encrypted: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(sealed, pad, strict=False))
 
 
-def _piece(
-    block: EntryBlock, entries: npt.NDArray[np.int64], i: int, start: int, length: int
-) -> bytes:
+def _piece(block: EntryBlock, entries: Int64s, i: int, start: int, length: int) -> bytes:
     at = int(entries[start, i])
     return block.arena[at : at + int(entries[length, i])].tobytes()

@@ -8,24 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from reader.decode import tables
 from reader.decode.passes.copies import copy
-from reader.decode.tables import (
-    BARE,
-    E_FLAGS,
-    E_INDEX,
-    E_KIND,
-    E_MESSAGES,
-    E_REASON,
-    HAS_INDEX,
-    MESSAGES,
-    R_BASE64,
-    R_BATCH,
-    R_ENTRY,
-    R_KEY_LENGTH,
-    R_PAYLOAD,
-    R_PAYLOAD_LENGTH,
-    R_SOFT,
-)
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import load64, move16
 
@@ -88,10 +72,10 @@ def fill_columns(
         raise IndexError("fill_columns: too few entries")
     rescued = False
     for r in range(count):
-        i = rows[R_ENTRY, r]
+        i = rows[tables.R_ENTRY, r]
         if i < 0 or i >= entries.shape[1]:
             raise IndexError("fill_columns: no such entry")
-        rescued |= entries[E_REASON, i] != 0 or rows[R_SOFT, r] != 0
+        rescued |= entries[tables.E_REASON, i] != 0 or rows[tables.R_SOFT, r] != 0
     for c in range(len(plan)):
         source, field, unset = plan[c, 0], plan[c, 1], plan[c, 2]
         to = c * stride
@@ -101,7 +85,7 @@ def fill_columns(
             flags[r] = 1
         if source == ENTRY:
             for r in range(count):
-                value = entries[field, rows[R_ENTRY, r]]
+                value = entries[field, rows[tables.R_ENTRY, r]]
                 words[to + r] = value
                 flags[r] = value > unset
         elif source == ROW:
@@ -113,44 +97,44 @@ def fill_columns(
             for r in range(count):
                 size = rows[field, r]
                 if source == ENTRY_TEXT:
-                    size = entries[field, rows[R_ENTRY, r]]
+                    size = entries[field, rows[tables.R_ENTRY, r]]
                 halves[2 * to + r] = total
                 flags[r] = size >= 0
                 total += max(size, np.int64(0))
             halves[2 * to + count] = total
         elif source == ENTRY_ID:
             for r in range(count):
-                words[to + r] = entry_ids[rows[R_ENTRY, r]]
+                words[to + r] = entry_ids[rows[tables.R_ENTRY, r]]
         elif source == LEDGER_ID:
             for r in range(count):
-                words[to + r] = ledger_ids[rows[R_ENTRY, r]]
+                words[to + r] = ledger_ids[rows[tables.R_ENTRY, r]]
         elif source == BATCH:
             for r in range(count):
-                halves[2 * to + r] = rows[R_BATCH, r]
+                halves[2 * to + r] = rows[tables.R_BATCH, r]
         elif source == SEQUENCE:
             for r in range(count):
                 words[to + r] = rows[field, r]
-                flags[r] = entries[E_KIND, rows[R_ENTRY, r]] != BARE
+                flags[r] = entries[tables.E_KIND, rows[tables.R_ENTRY, r]] != tables.BARE
         elif source == INDEX:
             # The broker counts messages; an entry has the index of its last one.
             for r in range(count):
-                i = rows[R_ENTRY, r]
-                value = entries[E_INDEX, i]
-                if rows[R_BATCH, r] >= 0:
-                    value += rows[R_BATCH, r] + 1 - entries[E_MESSAGES, i]
+                i = rows[tables.R_ENTRY, r]
+                value = entries[tables.E_INDEX, i]
+                if rows[tables.R_BATCH, r] >= 0:
+                    value += rows[tables.R_BATCH, r] + 1 - entries[tables.E_MESSAGES, i]
                 words[to + r] = value
-                flags[r] = entries[E_FLAGS, i] & HAS_INDEX != 0
+                flags[r] = entries[tables.E_FLAGS, i] & tables.HAS_INDEX != 0
         elif source == BASE64_BITS:
             for r in range(count):
-                flags[r] = rows[R_BASE64, r] != 0
+                flags[r] = rows[tables.R_BASE64, r] != 0
             _pack(flags, count, octets, 8 * to)
             for r in range(count):
-                flags[r] = rows[R_KEY_LENGTH, r] >= 0
+                flags[r] = rows[tables.R_KEY_LENGTH, r] >= 0
         elif source == TOMBSTONE_BITS:
             # No value, or an empty one: for Pulsar's compaction both are deletes of the key.
             for r in range(count):
-                known = entries[E_KIND, rows[R_ENTRY, r]] == MESSAGES
-                flags[r] = known and rows[R_PAYLOAD_LENGTH, r] <= 0
+                known = entries[tables.E_KIND, rows[tables.R_ENTRY, r]] == tables.MESSAGES
+                flags[r] = known and rows[tables.R_PAYLOAD_LENGTH, r] <= 0
             _pack(flags, count, octets, 8 * to)
             for r in range(count):
                 flags[r] = 1
@@ -192,7 +176,7 @@ def copy_texts(
                 continue
             at = rows[field, r]
             if source == ENTRY_TEXT:
-                at = entries[field, rows[R_ENTRY, r]]
+                at = entries[field, rows[tables.R_ENTRY, r]]
             to = starts[c] + first
             if at >= 0:
                 _copy_text(out, to, arena, at, size)
@@ -205,7 +189,7 @@ def fill_spans(rows: Any, count: Any, starts: Any, ends: Any, present: Any) -> i
     """Where payloads begin and end in the buffer that they lie in; bits of where they lie."""
     seen = 0
     for r in range(count):
-        at, size = rows[R_PAYLOAD, r], rows[R_PAYLOAD_LENGTH, r]
+        at, size = rows[tables.R_PAYLOAD, r], rows[tables.R_PAYLOAD_LENGTH, r]
         there = size >= 0
         present[r] = there
         starts[r] = 0

@@ -12,39 +12,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from reader.decode.tables import (
-    BATCH_COUNT,
-    BATCH_RATIO,
-    E_COMPRESSION,
-    E_FLAGS,
-    E_INFLATED,
-    E_KIND,
-    E_MESSAGES,
-    E_METADATA_LENGTH,
-    E_PAYLOAD,
-    E_PAYLOAD_LENGTH,
-    E_REASON,
-    E_TARGET,
-    EXPANDS,
-    FREE_INFLATED,
-    IN_BATCH,
-    INFLATE,
-    LZ4,
-    MANY,
-    MAX_RATIO,
-    MESSAGES,
-    MIN_SINGLE,
-    NONE,
-    REPEATED_RATIO,
-    REPEATS,
-    SNAPPY,
-    WHOLE,
-    ZLIB,
-    ZSTD,
-)
+from reader.decode import tables
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.memory import empty_bytes
 
 # Up to this many bytes are decompressed at once, and then copied.
@@ -60,7 +31,7 @@ def _codec(name: str) -> pa.Codec:
     return pa.Codec(name)
 
 
-def _zlib(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+def _zlib(data: memoryview, out: Bytes) -> bool:
     """In pieces: the module would double its buffers, and copy what it has not read."""
     stream = zlib.decompressobj()
     done = 0
@@ -79,7 +50,7 @@ def _zlib(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
     return done == len(out)
 
 
-def _snappy(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+def _snappy(data: memoryview, out: Bytes) -> bool:
     """A block begins with its size as a varint; google/snappy, format_description.txt."""
     stated, size = 0, len(out)
     for at, byte in enumerate(data[:5]):
@@ -103,7 +74,7 @@ def _zstd_content_size(data: memoryview) -> int | None:
     return int.from_bytes(data[at : at + width], "little") + (256 if width == 2 else 0)
 
 
-def _zstd(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+def _zstd(data: memoryview, out: Bytes) -> bool:
     size = len(out)
     if 0 < size <= _PIECE and _zstd_content_size(data) == size:  # the library then checks it
         return _copied(_codec("zstd").decompress(data, size), out)
@@ -117,21 +88,21 @@ def _zstd(data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
         return not len(stream.read_buffer(1))
 
 
-def _copied(result: Any, out: npt.NDArray[np.uint8]) -> bool:
+def _copied(result: Any, out: Bytes) -> bool:
     if len(result) != len(out):
         return False
     out[:] = np.frombuffer(result, np.uint8)
     return True
 
 
-_INFLATERS: dict[int, Callable[[memoryview, npt.NDArray[np.uint8]], bool]] = {
-    ZLIB: _zlib,
-    ZSTD: _zstd,
-    SNAPPY: _snappy,
+_INFLATERS: dict[int, Callable[[memoryview, Bytes], bool]] = {
+    tables.ZLIB: _zlib,
+    tables.ZSTD: _zstd,
+    tables.SNAPPY: _snappy,
 }
 
 
-def _inflate_one(kind: int, data: memoryview, out: npt.NDArray[np.uint8]) -> bool:
+def _inflate_one(kind: int, data: memoryview, out: Bytes) -> bool:
     """Whether ``data`` gave exactly ``out``."""
     try:
         return _INFLATERS[kind](data, out)
@@ -139,68 +110,78 @@ def _inflate_one(kind: int, data: memoryview, out: npt.NDArray[np.uint8]) -> boo
         return False
 
 
-def refuse_bombs(entries: npt.NDArray[np.int64], expanded_bytes: int) -> None:
+def refuse_bombs(entries: Int64s, expanded_bytes: int) -> None:
     """Mark entries that a few bytes would blow up, or that cannot be what they state: kind WHOLE.
 
     ``expanded_bytes``: what payloads may state, however few bytes are stored of them. Above its
     default it raises the bounds of a batch with it: the number of its messages, and the bytes that
     its own metadata takes, which is in each of its rows.
     """
-    scale = max(expanded_bytes, FREE_INFLATED)
-    messages = entries[E_KIND] == MESSAGES
-    stored, count = entries[E_PAYLOAD_LENGTH], entries[E_MESSAGES]
-    plain = entries[E_COMPRESSION] == NONE
-    sizes = np.where(plain, stored, entries[E_INFLATED])
-    expands = ~plain & (sizes > np.maximum(MAX_RATIO * stored, expanded_bytes))
-    batched = entries[E_FLAGS] & IN_BATCH != 0
-    impossible = batched & ((count <= 0) | (count > sizes // MIN_SINGLE))
-    many = batched & (count > scale // BATCH_RATIO)
-    repeats = batched & (count * entries[E_METADATA_LENGTH] > REPEATED_RATIO * scale)
+    scale = max(expanded_bytes, tables.FREE_INFLATED)
+    messages = entries[tables.E_KIND] == tables.MESSAGES
+    stored, count = entries[tables.E_PAYLOAD_LENGTH], entries[tables.E_MESSAGES]
+    plain = entries[tables.E_COMPRESSION] == tables.NONE
+    sizes = np.where(plain, stored, entries[tables.E_INFLATED])
+    expands = ~plain & (sizes > np.maximum(tables.MAX_RATIO * stored, expanded_bytes))
+    batched = entries[tables.E_FLAGS] & tables.IN_BATCH != 0
+    impossible = batched & ((count <= 0) | (count > sizes // tables.MIN_SINGLE))
+    many = batched & (count > scale // tables.BATCH_RATIO)
+    repeats = batched & (count * entries[tables.E_METADATA_LENGTH] > tables.REPEATED_RATIO * scale)
     # The last of several reasons counts.
-    reasons = ((repeats, REPEATS), (many, MANY), (expands, EXPANDS), (impossible, BATCH_COUNT))
+    reasons = (
+        (repeats, tables.REPEATS),
+        (many, tables.MANY),
+        (expands, tables.EXPANDS),
+        (impossible, tables.BATCH_COUNT),
+    )
     for which, reason in reasons:
         which &= messages
-        entries[E_KIND, which] = WHOLE
-        entries[E_REASON, which] = reason
+        entries[tables.E_KIND, which] = tables.WHOLE
+        entries[tables.E_REASON, which] = reason
 
 
-def keep_singles_compressed(entries: npt.NDArray[np.int64]) -> None:
+def keep_singles_compressed(entries: Int64s) -> None:
     """Pass off compressed messages outside of batches as not compressed.
 
     Each is one row, whether its payload can be decompressed or not. For callers that want no
     payload.
     """
-    alone = (entries[E_KIND] == MESSAGES) & (entries[E_FLAGS] & IN_BATCH == 0)
-    entries[E_COMPRESSION, alone] = NONE
+    alone = (entries[tables.E_KIND] == tables.MESSAGES) & (
+        entries[tables.E_FLAGS] & tables.IN_BATCH == 0
+    )
+    entries[tables.E_COMPRESSION, alone] = tables.NONE
 
 
-def inflate(
-    arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], first: int, stop: int
-) -> npt.NDArray[np.uint8]:
+def inflate(arena: Bytes, entries: Int64s, first: int, stop: int) -> Bytes:
     """A buffer for the payloads of entries ``first..stop - 1``; all but LZ4 are decompressed.
 
     Their payload offsets then point into it, and the kind of those that fail becomes WHOLE; for LZ4
     the position in the buffer is in E_TARGET. ``entries`` is (E_FIELDS, n), changed in place.
     """
     group = entries[:, first:stop]
-    which = np.flatnonzero((group[E_KIND] == MESSAGES) & (group[E_COMPRESSION] != NONE)) + first
-    sizes = entries[E_INFLATED, which]
+    which = (
+        np.flatnonzero(
+            (group[tables.E_KIND] == tables.MESSAGES) & (group[tables.E_COMPRESSION] != tables.NONE)
+        )
+        + first
+    )
+    sizes = entries[tables.E_INFLATED, which]
     starts = np.zeros(len(which) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
     out = empty_bytes(int(starts[-1]))
-    entries[E_TARGET, which] = starts[:-1]
+    entries[tables.E_TARGET, which] = starts[:-1]
     data = memoryview(arena.data)
-    for w in np.flatnonzero(entries[E_COMPRESSION, which] != LZ4).tolist():
+    for w in np.flatnonzero(entries[tables.E_COMPRESSION, which] != tables.LZ4).tolist():
         i = which[w]
-        at, size = int(entries[E_PAYLOAD, i]), int(entries[E_PAYLOAD_LENGTH, i])
+        at, size = int(entries[tables.E_PAYLOAD, i]), int(entries[tables.E_PAYLOAD_LENGTH, i])
         target = out[starts[w] : starts[w + 1]]
         # Pulsar's clients may leave an empty payload as it is.
         if not (size == 0 and len(target) == 0) and not _inflate_one(
-            int(entries[E_COMPRESSION, i]), data[at : at + size], target
+            int(entries[tables.E_COMPRESSION, i]), data[at : at + size], target
         ):
-            entries[E_KIND, i] = WHOLE
-            entries[E_REASON, i] = INFLATE
+            entries[tables.E_KIND, i] = tables.WHOLE
+            entries[tables.E_REASON, i] = tables.INFLATE
             continue
-        entries[E_PAYLOAD, i] = ~starts[w]
-        entries[E_PAYLOAD_LENGTH, i] = len(target)
+        entries[tables.E_PAYLOAD, i] = ~starts[w]
+        entries[tables.E_PAYLOAD_LENGTH, i] = len(target)
     return out

@@ -12,94 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from reader.decode import tables
 from reader.decode.passes.other_fields import is_other
-from reader.decode.tables import (
-    BARE,
-    BASE64,
-    BINARY_KEY,
-    BROKER_METADATA,
-    CHECKSUM,
-    CHUNK,
-    CODEC,
-    DAMAGED,
-    E_BEGIN_ENTRY,
-    E_BEGIN_LEDGER,
-    E_BROKER,
-    E_CHUNK,
-    E_CHUNKS,
-    E_COMPRESSION,
-    E_DELIVER,
-    E_EVENT,
-    E_FIELDS,
-    E_FLAGS,
-    E_INDEX,
-    E_INFLATED,
-    E_KEY,
-    E_KEY_LENGTH,
-    E_KIND,
-    E_MARKER,
-    E_MESSAGES,
-    E_METADATA,
-    E_METADATA_LENGTH,
-    E_ORDERING,
-    E_ORDERING_LENGTH,
-    E_PAYLOAD,
-    E_PAYLOAD_LENGTH,
-    E_PRODUCER,
-    E_PRODUCER_LENGTH,
-    E_PROPERTIES,
-    E_PUBLISH,
-    E_REASON,
-    E_REPLICATED,
-    E_REPLICATED_LENGTH,
-    E_SCHEMA,
-    E_SEQUENCE,
-    E_SOFT,
-    E_TXN_LEAST,
-    E_TXN_MOST,
-    E_UUID,
-    E_UUID_LENGTH,
-    EMPTY,
-    ENCRYPTED,
-    FRAMING,
-    HAS_INDEX,
-    HAS_OTHER,
-    HIDDEN,
-    IN_BATCH,
-    IN_TRANSACTION,
-    IS_ENCRYPTED,
-    MARK_DAMAGED,
-    MARK_DECRYPTED,
-    MAX_INFLATED,
-    MAX_MILLIS,
-    MAX_PROPERTIES,
-    MESSAGES,
-    METADATA,
-    MIN_MILLIS,
-    NO_TIME,
-    NONE,
-    NULL_KEY,
-    NULL_VALUE,
-    OUTSIDE,
-    REQUIRED,
-    SEEN_CHUNK,
-    SEEN_ENCRYPTED,
-    SEEN_TRANSACTION,
-    SNAPPY,
-    SOFT_BROKER,
-    SOFT_DELIVER,
-    SOFT_EVENT,
-    SOFT_KEY,
-    SOFT_PRODUCER,
-    SOFT_PROPERTIES,
-    SOFT_PROPERTY,
-    SOFT_PUBLISH,
-    SOFT_REPLICATED,
-    SOFT_SCHEMA,
-    STRAY,
-    TOO_LARGE,
-    WHOLE,
-)
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.crc32c import crc32c
 from reader.kernels.protobuf_wire import field
@@ -115,8 +29,8 @@ _WIDTH = 72
 @inlined
 def micros(millis: Any) -> Any:
     """A time of the protocol (signed ms) in µs; NO_TIME outside of the years 1 to 9999."""
-    if millis > MAX_MILLIS or millis < MIN_MILLIS:
-        return np.int64(NO_TIME)
+    if millis > tables.MAX_MILLIS or millis < tables.MIN_MILLIS:
+        return np.int64(tables.NO_TIME)
     return np.int64(millis) * np.int64(1000)
 
 
@@ -156,23 +70,23 @@ def _is_text(buf: Any, entries: Any, start: Any, size: Any, i: Any) -> bool:
 @kernel
 def _clear(entries: Any, i: Any) -> None:
     """The entry has no metadata that can be trusted; the broker's metadata stays."""
-    for f in range(E_FIELDS):
-        if f not in (E_BROKER, E_INDEX, E_FLAGS, E_SOFT):
+    for f in range(tables.E_FIELDS):
+        if f not in (tables.E_BROKER, tables.E_INDEX, tables.E_FLAGS, tables.E_SOFT):
             entries[f, i] = 0
-    entries[E_FLAGS, i] &= HAS_INDEX
-    entries[E_SOFT, i] &= SOFT_BROKER
-    entries[E_PUBLISH, i] = NO_TIME
-    entries[E_DELIVER, i] = NO_TIME
-    entries[E_EVENT, i] = NO_TIME
-    entries[E_PRODUCER_LENGTH, i] = -1
-    entries[E_REPLICATED_LENGTH, i] = -1
-    entries[E_KEY_LENGTH, i] = -1
-    entries[E_ORDERING_LENGTH, i] = -1
-    entries[E_SCHEMA, i] = -1
-    entries[E_PROPERTIES, i] = -1
-    entries[E_CHUNK, i] = -1
-    entries[E_BEGIN_LEDGER, i] = -1
-    entries[E_BEGIN_ENTRY, i] = -1
+    entries[tables.E_FLAGS, i] &= tables.HAS_INDEX
+    entries[tables.E_SOFT, i] &= tables.SOFT_BROKER
+    entries[tables.E_PUBLISH, i] = tables.NO_TIME
+    entries[tables.E_DELIVER, i] = tables.NO_TIME
+    entries[tables.E_EVENT, i] = tables.NO_TIME
+    entries[tables.E_PRODUCER_LENGTH, i] = -1
+    entries[tables.E_REPLICATED_LENGTH, i] = -1
+    entries[tables.E_KEY_LENGTH, i] = -1
+    entries[tables.E_ORDERING_LENGTH, i] = -1
+    entries[tables.E_SCHEMA, i] = -1
+    entries[tables.E_PROPERTIES, i] = -1
+    entries[tables.E_CHUNK, i] = -1
+    entries[tables.E_BEGIN_LEDGER, i] = -1
+    entries[tables.E_BEGIN_ENTRY, i] = -1
 
 
 @kernel
@@ -183,11 +97,13 @@ def _broker(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> bool:
         if at < 0:
             return False
         if tag == 0x08:
-            entries[E_BROKER, i] = micros(value)
-            entries[E_SOFT, i] = SOFT_BROKER if entries[E_BROKER, i] == NO_TIME else 0
+            entries[tables.E_BROKER, i] = micros(value)
+            entries[tables.E_SOFT, i] = (
+                tables.SOFT_BROKER if entries[tables.E_BROKER, i] == tables.NO_TIME else 0
+            )
         elif tag == 0x10:
-            entries[E_INDEX, i] = value
-            entries[E_FLAGS, i] |= HAS_INDEX
+            entries[tables.E_INDEX, i] = value
+            entries[tables.E_FLAGS, i] |= tables.HAS_INDEX
     return True
 
 
@@ -195,180 +111,183 @@ def _broker(buf: Any, at: Any, end: Any, entries: Any, i: Any) -> bool:
 def _metadata(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> Any:
     """MessageMetadata into column ``i``: 0, or why it cannot be read."""
     required = 0
-    flags = entries[E_FLAGS, i]
-    soft = entries[E_SOFT, i]
-    kind = MESSAGES
+    flags = entries[tables.E_FLAGS, i]
+    soft = entries[tables.E_SOFT, i]
+    kind = tables.MESSAGES
     marker = False
     total = np.int64(0)
-    entries[E_PROPERTIES, i] = 0
+    entries[tables.E_PROPERTIES, i] = 0
     while at < end:
         tag, value, begin, at = field(buf, at, end)
         if at < 0:
-            return METADATA
+            return tables.METADATA
         if tag == 0x0A:  # producer_name
-            entries[E_PRODUCER, i] = begin
-            entries[E_PRODUCER_LENGTH, i] = value
+            entries[tables.E_PRODUCER, i] = begin
+            entries[tables.E_PRODUCER_LENGTH, i] = value
             required |= 1
         elif tag == 0x10:  # sequence_id
-            entries[E_SEQUENCE, i] = value
+            entries[tables.E_SEQUENCE, i] = value
             required |= 2
         elif tag == 0x18:  # publish_time
-            entries[E_PUBLISH, i] = micros(value)
+            entries[tables.E_PUBLISH, i] = micros(value)
             required |= 4
         elif tag == 0x22:  # properties
             key, key_size, text, text_size = pair(buf, begin, at)
             if key < 0:
-                return METADATA
+                return tables.METADATA
             if valid_utf8(buf, key, key + key_size) and valid_utf8(buf, text, text + text_size):
-                entries[E_PROPERTIES, i] += 1
+                entries[tables.E_PROPERTIES, i] += 1
             else:
-                soft |= SOFT_PROPERTY
+                soft |= tables.SOFT_PROPERTY
         elif tag == 0x2A:  # replicated_from
-            entries[E_REPLICATED, i] = begin
-            entries[E_REPLICATED_LENGTH, i] = value
+            entries[tables.E_REPLICATED, i] = begin
+            entries[tables.E_REPLICATED_LENGTH, i] = value
         elif tag == 0x32:  # partition_key
-            entries[E_KEY, i] = begin
-            entries[E_KEY_LENGTH, i] = value
+            entries[tables.E_KEY, i] = begin
+            entries[tables.E_KEY_LENGTH, i] = value
         elif tag == 0x40:  # compression
-            entries[E_COMPRESSION, i] = value
+            entries[tables.E_COMPRESSION, i] = value
         elif tag == 0x48:  # uncompressed_size
-            entries[E_INFLATED, i] = value & 0xFFFFFFFF
+            entries[tables.E_INFLATED, i] = value & 0xFFFFFFFF
         elif tag == 0x58:  # num_messages_in_batch, an int32
-            entries[E_MESSAGES, i] = np.int64(np.int32(value))
-            flags |= IN_BATCH
+            entries[tables.E_MESSAGES, i] = np.int64(np.int32(value))
+            flags |= tables.IN_BATCH
         elif tag == 0x60:  # event_time
-            entries[E_EVENT, i] = micros(value) if value != 0 else NO_TIME
-            soft &= ~SOFT_EVENT
-            if value != 0 and entries[E_EVENT, i] == NO_TIME:
-                soft |= SOFT_EVENT
+            entries[tables.E_EVENT, i] = micros(value) if value != 0 else tables.NO_TIME
+            soft &= ~tables.SOFT_EVENT
+            if value != 0 and entries[tables.E_EVENT, i] == tables.NO_TIME:
+                soft |= tables.SOFT_EVENT
         elif tag == 0x6A:  # encryption_keys
-            flags |= IS_ENCRYPTED
+            flags |= tables.IS_ENCRYPTED
         elif tag == 0x82:  # schema_version: the Java broker writes 8 bytes, big-endian
             version = np.int64(-1)
             if 0 < value <= 8:
                 version = np.int64(0)
                 for k in range(value):
                     version = (version << 8) | np.int64(buf[begin + k])
-            entries[E_SCHEMA, i] = max(version, np.int64(-1))
-            soft &= ~SOFT_SCHEMA
+            entries[tables.E_SCHEMA, i] = max(version, np.int64(-1))
+            soft &= ~tables.SOFT_SCHEMA
             if value > 8 or (value > 0 and version < 0):
-                soft |= SOFT_SCHEMA
+                soft |= tables.SOFT_SCHEMA
         elif tag == 0x88:  # partition_key_b64_encoded
-            flags = (flags | BASE64) if value != 0 else (flags & ~BASE64)
+            flags = (flags | tables.BASE64) if value != 0 else (flags & ~tables.BASE64)
         elif tag == 0x92:  # ordering_key
-            entries[E_ORDERING, i] = begin
-            entries[E_ORDERING_LENGTH, i] = value
+            entries[tables.E_ORDERING, i] = begin
+            entries[tables.E_ORDERING_LENGTH, i] = value
         elif tag == 0x98:  # deliver_at_time
-            entries[E_DELIVER, i] = micros(value)
-            soft &= ~SOFT_DELIVER
-            if entries[E_DELIVER, i] == NO_TIME:
-                soft |= SOFT_DELIVER
+            entries[tables.E_DELIVER, i] = micros(value)
+            soft &= ~tables.SOFT_DELIVER
+            if entries[tables.E_DELIVER, i] == tables.NO_TIME:
+                soft |= tables.SOFT_DELIVER
         elif tag == 0xA0:  # marker_type
             marker = True
-            entries[E_MARKER, i] = value
+            entries[tables.E_MARKER, i] = value
         elif tag == 0xB0:  # txnid_least_bits
-            entries[E_TXN_LEAST, i] = value
-            flags |= IN_TRANSACTION
+            entries[tables.E_TXN_LEAST, i] = value
+            flags |= tables.IN_TRANSACTION
         elif tag == 0xB8:  # txnid_most_bits
-            entries[E_TXN_MOST, i] = value
-            flags |= IN_TRANSACTION
+            entries[tables.E_TXN_MOST, i] = value
+            flags |= tables.IN_TRANSACTION
         elif tag == 0xC8:  # null_value
-            flags = (flags | NULL_VALUE) if value != 0 else (flags & ~NULL_VALUE)
+            flags = (flags | tables.NULL_VALUE) if value != 0 else (flags & ~tables.NULL_VALUE)
         elif tag == 0xD2:  # uuid
-            entries[E_UUID, i] = begin
-            entries[E_UUID_LENGTH, i] = value
+            entries[tables.E_UUID, i] = begin
+            entries[tables.E_UUID_LENGTH, i] = value
         elif tag == 0xD8:  # num_chunks_from_msg, an int32
-            entries[E_CHUNKS, i] = np.int64(np.int32(value))
-            kind = CHUNK if entries[E_CHUNKS, i] > 1 else MESSAGES
+            entries[tables.E_CHUNKS, i] = np.int64(np.int32(value))
+            kind = tables.CHUNK if entries[tables.E_CHUNKS, i] > 1 else tables.MESSAGES
         elif tag == 0xE0:  # total_chunk_msg_size, an int32
             total = np.int64(np.int32(value))
         elif tag == 0xE8:  # chunk_id, an int32
-            entries[E_CHUNK, i] = np.int64(np.int32(value))
+            entries[tables.E_CHUNK, i] = np.int64(np.int32(value))
         elif tag == 0xF0:  # null_partition_key
-            flags = (flags | NULL_KEY) if value != 0 else (flags & ~NULL_KEY)
+            flags = (flags | tables.NULL_KEY) if value != 0 else (flags & ~tables.NULL_KEY)
         elif is_other(tag):
-            flags |= HAS_OTHER
+            flags |= tables.HAS_OTHER
     if marker:
-        entries[E_FLAGS, i] = flags
-        entries[E_KIND, i] = HIDDEN
+        entries[tables.E_FLAGS, i] = flags
+        entries[tables.E_KIND, i] = tables.HIDDEN
         return 0
     if required != 7:
-        return REQUIRED
-    if entries[E_PUBLISH, i] == NO_TIME:
-        soft |= SOFT_PUBLISH
-    if not _is_text(buf, entries, E_PRODUCER, E_PRODUCER_LENGTH, i):
-        entries[E_PRODUCER_LENGTH, i] = -1
-        soft |= SOFT_PRODUCER
-    if not _is_text(buf, entries, E_REPLICATED, E_REPLICATED_LENGTH, i):
-        entries[E_REPLICATED_LENGTH, i] = -1
-        soft |= SOFT_REPLICATED
-    if flags & NULL_KEY:
-        entries[E_KEY_LENGTH, i] = -1
-    elif not _is_text(buf, entries, E_KEY, E_KEY_LENGTH, i):
-        entries[E_KEY_LENGTH, i] = BINARY_KEY - entries[E_KEY_LENGTH, i]
-        soft |= SOFT_KEY
-    if kind == CHUNK:
-        flags &= ~IN_BATCH  # no client makes chunks of batches, and none would split them
-    if entries[E_PROPERTIES, i] > MAX_PROPERTIES:
-        entries[E_PROPERTIES, i] = -1
-        soft |= SOFT_PROPERTIES
-    entries[E_FLAGS, i] = flags
-    entries[E_SOFT, i] = soft
-    entries[E_KIND, i] = kind
-    if flags & IS_ENCRYPTED and mark != MARK_DECRYPTED:  # each chunk is a row of its own
-        entries[E_KIND, i] = WHOLE
-        entries[E_REASON, i] = ENCRYPTED
-        if not 0 <= entries[E_CHUNK, i] < entries[E_CHUNKS, i]:
-            entries[E_CHUNKS, i] = 0
-    elif not NONE <= entries[E_COMPRESSION, i] <= SNAPPY:
-        entries[E_KIND, i] = WHOLE
-        entries[E_REASON, i] = CODEC
-    elif (kind == CHUNK and total > MAX_INFLATED) or (
-        entries[E_COMPRESSION, i] != NONE and entries[E_INFLATED, i] > MAX_INFLATED
+        return tables.REQUIRED
+    if entries[tables.E_PUBLISH, i] == tables.NO_TIME:
+        soft |= tables.SOFT_PUBLISH
+    if not _is_text(buf, entries, tables.E_PRODUCER, tables.E_PRODUCER_LENGTH, i):
+        entries[tables.E_PRODUCER_LENGTH, i] = -1
+        soft |= tables.SOFT_PRODUCER
+    if not _is_text(buf, entries, tables.E_REPLICATED, tables.E_REPLICATED_LENGTH, i):
+        entries[tables.E_REPLICATED_LENGTH, i] = -1
+        soft |= tables.SOFT_REPLICATED
+    if flags & tables.NULL_KEY:
+        entries[tables.E_KEY_LENGTH, i] = -1
+    elif not _is_text(buf, entries, tables.E_KEY, tables.E_KEY_LENGTH, i):
+        entries[tables.E_KEY_LENGTH, i] = tables.BINARY_KEY - entries[tables.E_KEY_LENGTH, i]
+        soft |= tables.SOFT_KEY
+    if kind == tables.CHUNK:
+        flags &= ~tables.IN_BATCH  # no client makes chunks of batches, and none would split them
+    if entries[tables.E_PROPERTIES, i] > tables.MAX_PROPERTIES:
+        entries[tables.E_PROPERTIES, i] = -1
+        soft |= tables.SOFT_PROPERTIES
+    entries[tables.E_FLAGS, i] = flags
+    entries[tables.E_SOFT, i] = soft
+    entries[tables.E_KIND, i] = kind
+    if (
+        flags & tables.IS_ENCRYPTED and mark != tables.MARK_DECRYPTED
+    ):  # each chunk is a row of its own
+        entries[tables.E_KIND, i] = tables.WHOLE
+        entries[tables.E_REASON, i] = tables.ENCRYPTED
+        if not 0 <= entries[tables.E_CHUNK, i] < entries[tables.E_CHUNKS, i]:
+            entries[tables.E_CHUNKS, i] = 0
+    elif not tables.NONE <= entries[tables.E_COMPRESSION, i] <= tables.SNAPPY:
+        entries[tables.E_KIND, i] = tables.WHOLE
+        entries[tables.E_REASON, i] = tables.CODEC
+    elif (kind == tables.CHUNK and total > tables.MAX_INFLATED) or (
+        entries[tables.E_COMPRESSION, i] != tables.NONE
+        and entries[tables.E_INFLATED, i] > tables.MAX_INFLATED
     ):
-        entries[E_KIND, i] = WHOLE
-        entries[E_REASON, i] = TOO_LARGE
-    elif kind == CHUNK and not 0 <= entries[E_CHUNK, i] < entries[E_CHUNKS, i]:
-        entries[E_KIND, i] = WHOLE
-        entries[E_REASON, i] = STRAY
+        entries[tables.E_KIND, i] = tables.WHOLE
+        entries[tables.E_REASON, i] = tables.TOO_LARGE
+    elif kind == tables.CHUNK and not 0 <= entries[tables.E_CHUNK, i] < entries[tables.E_CHUNKS, i]:
+        entries[tables.E_KIND, i] = tables.WHOLE
+        entries[tables.E_REASON, i] = tables.STRAY
     return 0
 
 
 @kernel
 def _entry(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> Any:
     if at == end:
-        return EMPTY
+        return tables.EMPTY
     if end - at >= 2 and buf[at] == 0x0E and buf[at + 1] == 0x02:
         if end - at < 6:
-            return FRAMING
+            return tables.FRAMING
         size = u32(buf, at + 2)
         at += 6
         if size > end - at:
-            return FRAMING
+            return tables.FRAMING
         if not _broker(buf, at, at + size, entries, i):
-            entries[E_BROKER, i] = NO_TIME
-            entries[E_FLAGS, i] = 0
-            entries[E_SOFT, i] = 0
-            return BROKER_METADATA
+            entries[tables.E_BROKER, i] = tables.NO_TIME
+            entries[tables.E_FLAGS, i] = 0
+            entries[tables.E_SOFT, i] = 0
+            return tables.BROKER_METADATA
         at += size
     if end - at >= 2 and buf[at] == 0x0E and buf[at + 1] == 0x01:
         if end - at < 6:
-            return FRAMING
+            return tables.FRAMING
         stated = u32(buf, at + 2)
         at += 6
         if crc32c(buf, at, end - at) != stated:
-            return CHECKSUM
+            return tables.CHECKSUM
     if end - at < 4:
-        return FRAMING
+        return tables.FRAMING
     size = u32(buf, at)
     at += 4
     if size > end - at:
-        return FRAMING
+        return tables.FRAMING
     reason = _metadata(buf, at, at + size, mark, entries, i)
-    entries[E_METADATA, i] = at
-    entries[E_METADATA_LENGTH, i] = size
-    entries[E_PAYLOAD, i] = at + size
-    entries[E_PAYLOAD_LENGTH, i] = end - at - size
+    entries[tables.E_METADATA, i] = at
+    entries[tables.E_METADATA_LENGTH, i] = size
+    entries[tables.E_PAYLOAD, i] = at + size
+    entries[tables.E_PAYLOAD_LENGTH, i] = end - at - size
     return reason
 
 
@@ -376,36 +295,36 @@ def _entry(buf: Any, at: Any, end: Any, mark: Any, entries: Any, i: Any) -> Any:
 def _scan_one(
     arena: Any, start: Any, size: Any, mark: Any, low: Any, high: Any, entries: Any, i: Any
 ) -> Any:
-    entries[E_FLAGS, i] = 0
-    entries[E_SOFT, i] = 0
-    entries[E_BROKER, i] = NO_TIME
-    entries[E_INDEX, i] = 0
+    entries[tables.E_FLAGS, i] = 0
+    entries[tables.E_SOFT, i] = 0
+    entries[tables.E_BROKER, i] = tables.NO_TIME
+    entries[tables.E_INDEX, i] = 0
     _clear(entries, i)
-    if mark == MARK_DAMAGED:
-        reason = DAMAGED
+    if mark == tables.MARK_DAMAGED:
+        reason = tables.DAMAGED
     elif start < 0 or size < 0 or size > len(arena) - start:
-        reason = FRAMING
+        reason = tables.FRAMING
     else:
         reason = _entry(arena, start, start + size, mark, entries, i)
     if reason != 0:
         _clear(entries, i)
-        entries[E_KIND, i] = BARE
-        entries[E_REASON, i] = reason
+        entries[tables.E_KIND, i] = tables.BARE
+        entries[tables.E_REASON, i] = reason
         return 0
     seen = 0
-    kind = entries[E_KIND, i]
-    if entries[E_FLAGS, i] & IN_TRANSACTION:
-        seen |= SEEN_TRANSACTION
-    chunk = kind == CHUNK
-    if entries[E_REASON, i] == ENCRYPTED:
-        seen |= SEEN_ENCRYPTED
-        chunk = entries[E_CHUNKS, i] > 1
+    kind = entries[tables.E_KIND, i]
+    if entries[tables.E_FLAGS, i] & tables.IN_TRANSACTION:
+        seen |= tables.SEEN_TRANSACTION
+    chunk = kind == tables.CHUNK
+    if entries[tables.E_REASON, i] == tables.ENCRYPTED:
+        seen |= tables.SEEN_ENCRYPTED
+        chunk = entries[tables.E_CHUNKS, i] > 1
     if chunk:
-        seen |= SEEN_CHUNK
-    published = entries[E_PUBLISH, i]
-    outside = published != NO_TIME and (published < low or published > high)
-    if outside and kind != HIDDEN and not chunk:
-        entries[E_KIND, i] = OUTSIDE
+        seen |= tables.SEEN_CHUNK
+    published = entries[tables.E_PUBLISH, i]
+    outside = published != tables.NO_TIME and (published < low or published > high)
+    if outside and kind != tables.HIDDEN and not chunk:
+        entries[tables.E_KIND, i] = tables.OUTSIDE
     return seen
 
 
@@ -442,7 +361,7 @@ def scan_entries(
                 entries,
                 i,
             )
-        for f in range(E_FIELDS):
+        for f in range(tables.E_FIELDS):
             for i in range(count):
                 table[f, first + i] = entries[f, i]
     return seen
@@ -462,7 +381,7 @@ def scan(
     """
     arena = arena.view()
     arena.flags.writeable = False
-    entries = np.empty((E_FIELDS, len(offsets)), np.int64)
+    entries = np.empty((tables.E_FIELDS, len(offsets)), np.int64)
     seen = scan_entries(
         arena,
         np.array(offsets, np.int64),
@@ -470,7 +389,7 @@ def scan(
         marks,
         int(_INT64.min) if low is None else low,
         int(_INT64.max) if high is None else high,
-        np.empty((E_FIELDS, _WIDTH), np.int64),
+        np.empty((tables.E_FIELDS, _WIDTH), np.int64),
         entries,
     )
     return int(seen), entries

@@ -16,62 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from reader.decode import tables
 from reader.decode.passes.lz4 import lz4_decode
 from reader.decode.passes.single_message import entry_pairs, single
-from reader.decode.tables import (
-    BARE,
-    BASE64,
-    BATCH,
-    C_AT,
-    C_ENTRY,
-    C_MESSAGE,
-    E_COMPRESSION,
-    E_EVENT,
-    E_FLAGS,
-    E_INFLATED,
-    E_KEY,
-    E_KEY_LENGTH,
-    E_KIND,
-    E_MESSAGES,
-    E_METADATA,
-    E_METADATA_LENGTH,
-    E_ORDERING,
-    E_ORDERING_LENGTH,
-    E_PAYLOAD,
-    E_PAYLOAD_LENGTH,
-    E_PROPERTIES,
-    E_REASON,
-    E_ROW_BYTES,
-    E_SEQUENCE,
-    E_SOFT,
-    E_TARGET,
-    HIDDEN,
-    IN_BATCH,
-    INFLATE,
-    LZ4,
-    MESSAGES,
-    NONE,
-    NULL_VALUE,
-    OUTSIDE,
-    PAIR_BYTES,
-    R_BASE64,
-    R_BATCH,
-    R_ENTRY,
-    R_EVENT,
-    R_KEY,
-    R_KEY_LENGTH,
-    R_METADATA,
-    R_METADATA_LENGTH,
-    R_ORDERING,
-    R_ORDERING_LENGTH,
-    R_PAYLOAD,
-    R_PAYLOAD_LENGTH,
-    R_PROPERTIES,
-    R_SEQUENCE,
-    R_SIZE,
-    R_SOFT,
-    WHOLE,
-)
 from reader.kernels.compiling import kernel
 from reader.kernels.unaligned import u32
 
@@ -82,26 +29,29 @@ _BROKEN, _FULL, _DONE = -1, 0, 1
 @kernel
 def _alone(arena: Any, entries: Any, i: Any, rows: Any, r: Any, pairs: Any, p: Any) -> Any:
     """Entry ``i`` as one row, an unbatched message or a rescued entry: the next column of pairs."""
-    value = entries[E_KIND, i] == MESSAGES and not entries[E_FLAGS, i] & NULL_VALUE
-    rows[R_ENTRY, r] = i
-    rows[R_BATCH, r] = -1
-    rows[R_PAYLOAD, r] = entries[E_PAYLOAD, i]
-    rows[R_PAYLOAD_LENGTH, r] = entries[E_PAYLOAD_LENGTH, i] if value else -1
-    rows[R_KEY, r] = entries[E_KEY, i]
-    rows[R_KEY_LENGTH, r] = entries[E_KEY_LENGTH, i]
-    rows[R_ORDERING, r] = entries[E_ORDERING, i]
-    rows[R_ORDERING_LENGTH, r] = entries[E_ORDERING_LENGTH, i]
-    rows[R_EVENT, r] = entries[E_EVENT, i]
-    rows[R_SEQUENCE, r] = entries[E_SEQUENCE, i]
-    rows[R_BASE64, r] = 1 if entries[E_FLAGS, i] & BASE64 else 0
-    rows[R_METADATA, r] = entries[E_METADATA, i]
-    rows[R_METADATA_LENGTH, r] = entries[E_METADATA_LENGTH, i]
-    rows[R_PROPERTIES, r] = entries[E_PROPERTIES, i]
-    rows[R_SOFT, r] = entries[E_SOFT, i]
-    rows[R_SIZE, r] = entries[E_PAYLOAD_LENGTH, i]
-    if entries[E_PROPERTIES, i] > 0:
-        at = entries[E_METADATA, i]
-        p = entry_pairs(arena, at, at + entries[E_METADATA_LENGTH, i], pairs, p)
+    value = (
+        entries[tables.E_KIND, i] == tables.MESSAGES
+        and not entries[tables.E_FLAGS, i] & tables.NULL_VALUE
+    )
+    rows[tables.R_ENTRY, r] = i
+    rows[tables.R_BATCH, r] = -1
+    rows[tables.R_PAYLOAD, r] = entries[tables.E_PAYLOAD, i]
+    rows[tables.R_PAYLOAD_LENGTH, r] = entries[tables.E_PAYLOAD_LENGTH, i] if value else -1
+    rows[tables.R_KEY, r] = entries[tables.E_KEY, i]
+    rows[tables.R_KEY_LENGTH, r] = entries[tables.E_KEY_LENGTH, i]
+    rows[tables.R_ORDERING, r] = entries[tables.E_ORDERING, i]
+    rows[tables.R_ORDERING_LENGTH, r] = entries[tables.E_ORDERING_LENGTH, i]
+    rows[tables.R_EVENT, r] = entries[tables.E_EVENT, i]
+    rows[tables.R_SEQUENCE, r] = entries[tables.E_SEQUENCE, i]
+    rows[tables.R_BASE64, r] = 1 if entries[tables.E_FLAGS, i] & tables.BASE64 else 0
+    rows[tables.R_METADATA, r] = entries[tables.E_METADATA, i]
+    rows[tables.R_METADATA_LENGTH, r] = entries[tables.E_METADATA_LENGTH, i]
+    rows[tables.R_PROPERTIES, r] = entries[tables.E_PROPERTIES, i]
+    rows[tables.R_SOFT, r] = entries[tables.E_SOFT, i]
+    rows[tables.R_SIZE, r] = entries[tables.E_PAYLOAD_LENGTH, i]
+    if entries[tables.E_PROPERTIES, i] > 0:
+        at = entries[tables.E_METADATA, i]
+        p = entry_pairs(arena, at, at + entries[tables.E_METADATA_LENGTH, i], pairs, p)
     return p
 
 
@@ -127,12 +77,12 @@ def _batch(
     Of a batch that is _FULL the rest was checked, and the cursor is at its next message.
     """
     room = pairs.shape[1]
-    checked = cursor[C_MESSAGE] > 0
+    checked = cursor[tables.C_MESSAGE] > 0
     full = False
     next_message = np.int64(0)
     next_at = np.int64(0)
-    shared = entries[E_ROW_BYTES, i]
-    for k in range(cursor[C_MESSAGE], entries[E_MESSAGES, i]):
+    shared = entries[tables.E_ROW_BYTES, i]
+    for k in range(cursor[tables.C_MESSAGE], entries[tables.E_MESSAGES, i]):
         begin = at
         if end - at < 4:
             return _BROKEN, r, p, total
@@ -141,22 +91,22 @@ def _batch(
         if size > end - at:
             return _BROKEN, r, p, total
         to = last if full else r
-        rows[R_BATCH, to] = k
-        rows[R_METADATA, to] = ~at if inflated else at
-        rows[R_METADATA_LENGTH, to] = size
+        rows[tables.R_BATCH, to] = k
+        rows[tables.R_METADATA, to] = ~at if inflated else at
+        rows[tables.R_METADATA_LENGTH, to] = size
         compacted, after = single(
             buf, at, at + size, inflated, entries, i, rows, to, pairs, room if full else p
         )
         at += size
-        if compacted < 0 or rows[R_SIZE, to] > end - at:
+        if compacted < 0 or rows[tables.R_SIZE, to] > end - at:
             return _BROKEN, r, p, total
-        rows[R_PAYLOAD, to] = ~at if inflated else at
-        at += rows[R_SIZE, to]
+        rows[tables.R_PAYLOAD, to] = ~at if inflated else at
+        at += rows[tables.R_SIZE, to]
         if compacted != 0 or full:
             continue
-        weight = shared + size + rows[R_SIZE, to] + PAIR_BYTES * (after - p)
-        if rows[R_SOFT, to] != 0:
-            weight += entries[E_METADATA_LENGTH, i] + size + rows[R_SIZE, to]
+        weight = shared + size + rows[tables.R_SIZE, to] + tables.PAIR_BYTES * (after - p)
+        if rows[tables.R_SOFT, to] != 0:
+            weight += entries[tables.E_METADATA_LENGTH, i] + size + rows[tables.R_SIZE, to]
         if r >= last or (r > 0 and (total + weight > most or (room > 0 and after > room))):
             next_message, next_at, full = np.int64(k), np.int64(begin), True
             if checked or k == 0:
@@ -166,8 +116,8 @@ def _batch(
         r += 1
         p = after
     if full:
-        cursor[C_MESSAGE] = next_message
-        cursor[C_AT] = next_at
+        cursor[tables.C_MESSAGE] = next_message
+        cursor[tables.C_AT] = next_at
         return _FULL, r, p, total
     return _DONE, r, p, total
 
@@ -175,19 +125,19 @@ def _batch(
 @kernel
 def _inflate(arena: Any, target: Any, entries: Any, i: Any) -> Any:
     """Decompress LZ4 of entry ``i``; whether its payload can be read now."""
-    if entries[E_COMPRESSION, i] == LZ4:
-        at = entries[E_PAYLOAD, i]
-        end = at + entries[E_PAYLOAD_LENGTH, i]
-        to = entries[E_TARGET, i]
-        size = entries[E_INFLATED, i]
+    if entries[tables.E_COMPRESSION, i] == tables.LZ4:
+        at = entries[tables.E_PAYLOAD, i]
+        end = at + entries[tables.E_PAYLOAD_LENGTH, i]
+        to = entries[tables.E_TARGET, i]
+        size = entries[tables.E_INFLATED, i]
         # Pulsar's clients may leave an empty payload as it is.
         if not (size == 0 and at == end) and not lz4_decode(arena, at, end, target, to, size):
-            entries[E_KIND, i] = WHOLE
-            entries[E_REASON, i] = INFLATE
+            entries[tables.E_KIND, i] = tables.WHOLE
+            entries[tables.E_REASON, i] = tables.INFLATE
             return False
-        entries[E_PAYLOAD, i] = ~to
-        entries[E_PAYLOAD_LENGTH, i] = size
-        entries[E_COMPRESSION, i] = NONE
+        entries[tables.E_PAYLOAD, i] = ~to
+        entries[tables.E_PAYLOAD_LENGTH, i] = size
+        entries[tables.E_COMPRESSION, i] = tables.NONE
     return True
 
 
@@ -219,26 +169,26 @@ def read_messages(
     room = pairs.shape[1]
     if last >= rows.shape[1]:
         raise IndexError("read_messages: too few rows")
-    while cursor[C_ENTRY] < stop:
-        i = cursor[C_ENTRY]
-        kind = entries[E_KIND, i]
-        if kind in (HIDDEN, OUTSIDE):
-            cursor[C_ENTRY] += 1
+    while cursor[tables.C_ENTRY] < stop:
+        i = cursor[tables.C_ENTRY]
+        kind = entries[tables.E_KIND, i]
+        if kind in (tables.HIDDEN, tables.OUTSIDE):
+            cursor[tables.C_ENTRY] += 1
             continue
-        if kind not in (MESSAGES, BARE, WHOLE):
+        if kind not in (tables.MESSAGES, tables.BARE, tables.WHOLE):
             raise ValueError("read_messages: a chunk")
         if r >= last:
             break
         alone = True
-        if kind == MESSAGES and _inflate(arena, target, entries, i):
-            alone = not entries[E_FLAGS, i] & IN_BATCH
+        if kind == tables.MESSAGES and _inflate(arena, target, entries, i):
+            alone = not entries[tables.E_FLAGS, i] & tables.IN_BATCH
         if not alone:
-            at = entries[E_PAYLOAD, i]
-            size = entries[E_PAYLOAD_LENGTH, i]
+            at = entries[tables.E_PAYLOAD, i]
+            size = entries[tables.E_PAYLOAD_LENGTH, i]
             outcome = _BROKEN
             buf, start = (inflated, ~at) if at < 0 else (arena, at)
             if size <= len(buf) - start:
-                begin = start if cursor[C_MESSAGE] == 0 else cursor[C_AT]
+                begin = start if cursor[tables.C_MESSAGE] == 0 else cursor[tables.C_AT]
                 outcome, r_after, p_after, total_after = _batch(
                     buf,
                     begin,
@@ -258,22 +208,22 @@ def read_messages(
                 if outcome != _BROKEN:
                     r, p, total = r_after, p_after, total_after
             if outcome == _BROKEN:
-                entries[E_KIND, i] = WHOLE
-                entries[E_REASON, i] = BATCH
+                entries[tables.E_KIND, i] = tables.WHOLE
+                entries[tables.E_REASON, i] = tables.BATCH
                 alone = True
             elif outcome == _FULL:
                 break
         if alone:
-            weight = entries[E_ROW_BYTES, i] + 2 * (
-                entries[E_METADATA_LENGTH, i] + entries[E_PAYLOAD_LENGTH, i]
+            weight = entries[tables.E_ROW_BYTES, i] + 2 * (
+                entries[tables.E_METADATA_LENGTH, i] + entries[tables.E_PAYLOAD_LENGTH, i]
             )
-            count = max(entries[E_PROPERTIES, i], np.int64(0))
-            weight += PAIR_BYTES * count
+            count = max(entries[tables.E_PROPERTIES, i], np.int64(0))
+            weight += tables.PAIR_BYTES * count
             if r > 0 and (total + weight > most or (room > 0 and p + count > room)):
                 break
             p = _alone(arena, entries, i, rows, r, pairs, p)
             total += weight
             r += 1
-        cursor[C_ENTRY] += 1
-        cursor[C_MESSAGE] = 0
+        cursor[tables.C_ENTRY] += 1
+        cursor[tables.C_MESSAGE] = 0
     return r

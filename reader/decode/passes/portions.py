@@ -4,29 +4,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from reader.decode import tables
 from reader.decode.passes.decompression import inflate
 from reader.decode.passes.messages import read_messages
-from reader.decode.tables import (
-    C_ENTRY,
-    C_FIELDS,
-    E_COMPRESSION,
-    E_FLAGS,
-    E_INFLATED,
-    E_KIND,
-    E_MESSAGES,
-    E_METADATA_LENGTH,
-    E_PAYLOAD_LENGTH,
-    HIDDEN,
-    IN_BATCH,
-    MESSAGES,
-    MIN_PAIR,
-    NONE,
-    OUTSIDE,
-    P_FIELDS,
-    R_FIELDS,
-)
+from reader.kernels.array_types import Bools, Bytes, Int64s
 from reader.kernels.memory import empty_int64s
 
 # So many bytes are decompressed at once, unless one entry has more: a block of 4 MiB as a whole,
@@ -42,15 +24,13 @@ PORTION_BYTES = 32 << 20
 class Portion(NamedTuple):
     """The first ``size`` columns of ``rows``. ``inflated``: payloads that they point into."""
 
-    inflated: npt.NDArray[np.uint8]
-    rows: npt.NDArray[np.int64]
-    pairs: npt.NDArray[np.int64]
+    inflated: Bytes
+    rows: Int64s
+    pairs: Int64s
     size: int
 
 
-def portions(
-    arena: npt.NDArray[np.uint8], entries: npt.NDArray[np.int64], *, with_pairs: bool
-) -> Iterator[Portion]:
+def portions(arena: Bytes, entries: Int64s, *, with_pairs: bool) -> Iterator[Portion]:
     """The rows of ``entries``, in order. ``with_pairs``: whether properties are wanted.
 
     Each portion is valid until the next is asked for. What turns out to be unreadable is marked so
@@ -64,15 +44,15 @@ def portions(
         most = min(int(stated_rows(group)[gives_rows(group)].sum()), PORTION_ROWS)
         # Fields that begin 5 cache lines apart do not compete for the same cache sets.
         width = most + 1 + (39 - most) % 512
-        rows = empty_int64s(R_FIELDS * width).reshape(R_FIELDS, width)
+        rows = empty_int64s(tables.R_FIELDS * width).reshape(tables.R_FIELDS, width)
         room = 0
         if with_pairs:
-            own = int(_sizes(group).sum() + group[E_METADATA_LENGTH].sum())
-            room = min(PORTION_PAIRS, own // MIN_PAIR + 1)
-        pairs = empty_int64s(P_FIELDS * room).reshape(P_FIELDS, room)
-        cursor = np.zeros(C_FIELDS, np.int64)
-        cursor[C_ENTRY] = first
-        while cursor[C_ENTRY] < stop:
+            own = int(_sizes(group).sum() + group[tables.E_METADATA_LENGTH].sum())
+            room = min(PORTION_PAIRS, own // tables.MIN_PAIR + 1)
+        pairs = empty_int64s(tables.P_FIELDS * room).reshape(tables.P_FIELDS, room)
+        cursor = np.zeros(tables.C_FIELDS, np.int64)
+        cursor[tables.C_ENTRY] = first
+        while cursor[tables.C_ENTRY] < stop:
             count = read_messages(
                 arena, inflated, target, entries, cursor, stop, most, PORTION_BYTES, rows, pairs
             )
@@ -80,37 +60,41 @@ def portions(
                 yield Portion(inflated, rows, pairs, count)
 
 
-def stated_rows(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def stated_rows(entries: Int64s) -> Int64s:
     """Return how many rows each entry can become, by its header: no entry becomes more.
 
     A batch that is rescued whole is one row.
     """
-    batch = (entries[E_KIND] == MESSAGES) & (entries[E_FLAGS] & IN_BATCH != 0)
-    return np.where(batch, entries[E_MESSAGES], 1)
+    batch = (entries[tables.E_KIND] == tables.MESSAGES) & (
+        entries[tables.E_FLAGS] & tables.IN_BATCH != 0
+    )
+    return np.where(batch, entries[tables.E_MESSAGES], 1)
 
 
-def gives_rows(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def gives_rows(entries: Int64s) -> Bools:
     """Which entries are neither hidden nor outside of the publish range."""
-    found: npt.NDArray[np.bool_] = (entries[E_KIND] != HIDDEN) & (entries[E_KIND] != OUTSIDE)
+    found: Bools = (entries[tables.E_KIND] != tables.HIDDEN) & (
+        entries[tables.E_KIND] != tables.OUTSIDE
+    )
     return found
 
 
-def _sizes(entries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _sizes(entries: Int64s) -> Int64s:
     """Inflated payload sizes, as the headers state them."""
-    plain = entries[E_COMPRESSION] == NONE
-    sizes: npt.NDArray[np.int64] = np.where(plain, entries[E_PAYLOAD_LENGTH], entries[E_INFLATED])
+    plain = entries[tables.E_COMPRESSION] == tables.NONE
+    sizes: Int64s = np.where(plain, entries[tables.E_PAYLOAD_LENGTH], entries[tables.E_INFLATED])
     return sizes
 
 
-def _cut(weights: npt.NDArray[np.int64], most: int, start: int) -> int:
+def _cut(weights: Int64s, most: int, start: int) -> int:
     """Where ``most`` of the cumulated ``weights`` from ``start`` on ends; one element at least."""
     before = weights[start - 1] if start else 0
     return max(int(np.searchsorted(weights, before + most, side="right")), start + 1)
 
 
-def _groups(entries: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _groups(entries: Int64s) -> Iterator[tuple[int, int]]:
     """(first, stop) of entries that are decompressed together."""
-    sums = np.cumsum(np.where(entries[E_KIND] == MESSAGES, _sizes(entries), 0))
+    sums = np.cumsum(np.where(entries[tables.E_KIND] == tables.MESSAGES, _sizes(entries), 0))
     first = 0
     while first < len(sums):
         stop = _cut(sums, GROUP_BYTES, first)

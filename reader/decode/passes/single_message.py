@@ -4,43 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from reader.decode import tables
 from reader.decode.passes.entry_headers import micros, pair
 from reader.decode.passes.other_fields import is_other_single
-from reader.decode.tables import (
-    BINARY_KEY,
-    E_EVENT,
-    E_FLAGS,
-    E_SEQUENCE,
-    E_SOFT,
-    HAS_OTHER_INSIDE,
-    MAX_PROPERTIES,
-    NO_TIME,
-    NULL_KEY,
-    NULL_VALUE,
-    P_KEEP,
-    P_KEY,
-    P_KEY_LENGTH,
-    P_VALUE,
-    P_VALUE_LENGTH,
-    R_BASE64,
-    R_ENTRY,
-    R_EVENT,
-    R_KEY,
-    R_KEY_LENGTH,
-    R_ORDERING,
-    R_ORDERING_LENGTH,
-    R_PAYLOAD_LENGTH,
-    R_PROPERTIES,
-    R_SEQUENCE,
-    R_SIZE,
-    R_SOFT,
-    SMALL_MAP,
-    SOFT_EVENT,
-    SOFT_KEY,
-    SOFT_PROPERTIES,
-    SOFT_PROPERTY,
-    SOFT_SHARED,
-)
 from reader.kernels.compiling import kernel
 from reader.kernels.protobuf_wire import field
 from reader.kernels.utf8 import valid_utf8
@@ -66,16 +32,16 @@ def _add_pair(buf: Any, at: Any, end: Any, inflated: Any, pairs: Any, first: Any
     if not (valid_utf8(buf, key, key + key_size) and valid_utf8(buf, text, text + text_size)):
         return p
     if p < pairs.shape[1]:
-        pairs[P_KEY, p] = ~key if inflated else key
-        pairs[P_KEY_LENGTH, p] = key_size
-        pairs[P_VALUE, p] = ~text if inflated else text
-        pairs[P_VALUE_LENGTH, p] = text_size
-        pairs[P_KEEP, p] = 1
-        if p - first < SMALL_MAP:
+        pairs[tables.P_KEY, p] = ~key if inflated else key
+        pairs[tables.P_KEY_LENGTH, p] = key_size
+        pairs[tables.P_VALUE, p] = ~text if inflated else text
+        pairs[tables.P_VALUE_LENGTH, p] = text_size
+        pairs[tables.P_KEEP, p] = 1
+        if p - first < tables.SMALL_MAP:
             for q in range(first, p):
-                other = ~pairs[P_KEY, q] if inflated else pairs[P_KEY, q]
-                if pairs[P_KEY_LENGTH, q] == key_size and _same(buf, other, key, key_size):
-                    pairs[P_KEEP, q] = 0
+                other = ~pairs[tables.P_KEY, q] if inflated else pairs[tables.P_KEY, q]
+                if pairs[tables.P_KEY_LENGTH, q] == key_size and _same(buf, other, key, key_size):
+                    pairs[tables.P_KEEP, q] = 0
     return p + 1
 
 
@@ -116,14 +82,14 @@ def single(
     size = np.int64(-1)
     compacted = 0
     base64 = 0
-    flags = entries[E_FLAGS, i]
-    soft = entries[E_SOFT, i] & (SOFT_SHARED | SOFT_EVENT)
+    flags = entries[tables.E_FLAGS, i]
+    soft = entries[tables.E_SOFT, i] & (tables.SOFT_SHARED | tables.SOFT_EVENT)
     key = np.int64(0)
     key_length = np.int64(-1)
     ordering = np.int64(0)
     ordering_length = np.int64(-1)
-    event = entries[E_EVENT, i]
-    sequence = entries[E_SEQUENCE, i]
+    event = entries[tables.E_EVENT, i]
+    sequence = entries[tables.E_SEQUENCE, i]
     while at < end:
         tag, value, begin, at = field(buf, at, end)
         if at < 0:
@@ -135,17 +101,17 @@ def single(
             if after < 0:
                 return -1, first
             if after == p:
-                soft |= SOFT_PROPERTY
+                soft |= tables.SOFT_PROPERTY
             p = after
         elif tag == 0x12:  # partition_key
             key, key_length = begin, value
         elif tag == 0x20:  # compacted_out
             compacted = 1 if value != 0 else 0
         elif tag == 0x28:  # event_time
-            event = micros(value) if value != 0 else np.int64(NO_TIME)
-            soft &= ~SOFT_EVENT
-            if value != 0 and event == NO_TIME:
-                soft |= SOFT_EVENT
+            event = micros(value) if value != 0 else np.int64(tables.NO_TIME)
+            soft &= ~tables.SOFT_EVENT
+            if value != 0 and event == tables.NO_TIME:
+                soft |= tables.SOFT_EVENT
         elif tag == 0x30:  # partition_key_b64_encoded
             base64 = 1 if value != 0 else 0
         elif tag == 0x3A:  # ordering_key
@@ -153,32 +119,32 @@ def single(
         elif tag == 0x40:  # sequence_id
             sequence = value
         elif tag == 0x48:  # null_value
-            flags = (flags | NULL_VALUE) if value != 0 else (flags & ~NULL_VALUE)
+            flags = (flags | tables.NULL_VALUE) if value != 0 else (flags & ~tables.NULL_VALUE)
         elif tag == 0x50:  # null_partition_key
-            flags = (flags | NULL_KEY) if value != 0 else (flags & ~NULL_KEY)
+            flags = (flags | tables.NULL_KEY) if value != 0 else (flags & ~tables.NULL_KEY)
         elif is_other_single(tag):
-            entries[E_FLAGS, i] |= HAS_OTHER_INSIDE
+            entries[tables.E_FLAGS, i] |= tables.HAS_OTHER_INSIDE
     if size < 0:
         return -1, first
     properties = np.int64(p - first)
-    if properties > MAX_PROPERTIES:
+    if properties > tables.MAX_PROPERTIES:
         properties, p = np.int64(-1), first
-        soft |= SOFT_PROPERTIES
-    if flags & NULL_KEY:
+        soft |= tables.SOFT_PROPERTIES
+    if flags & tables.NULL_KEY:
         key_length = np.int64(-1)
     elif key_length > 0 and not valid_utf8(buf, key, key + key_length):
-        key_length = BINARY_KEY - key_length
-        soft |= SOFT_KEY
-    rows[R_ENTRY, r] = i
-    rows[R_KEY, r] = ~key if inflated else key
-    rows[R_KEY_LENGTH, r] = key_length
-    rows[R_ORDERING, r] = ~ordering if inflated else ordering
-    rows[R_ORDERING_LENGTH, r] = ordering_length
-    rows[R_EVENT, r] = event
-    rows[R_SEQUENCE, r] = sequence
-    rows[R_BASE64, r] = base64
-    rows[R_PROPERTIES, r] = properties
-    rows[R_SOFT, r] = soft
-    rows[R_SIZE, r] = size
-    rows[R_PAYLOAD_LENGTH, r] = -1 if flags & NULL_VALUE else size
+        key_length = tables.BINARY_KEY - key_length
+        soft |= tables.SOFT_KEY
+    rows[tables.R_ENTRY, r] = i
+    rows[tables.R_KEY, r] = ~key if inflated else key
+    rows[tables.R_KEY_LENGTH, r] = key_length
+    rows[tables.R_ORDERING, r] = ~ordering if inflated else ordering
+    rows[tables.R_ORDERING_LENGTH, r] = ordering_length
+    rows[tables.R_EVENT, r] = event
+    rows[tables.R_SEQUENCE, r] = sequence
+    rows[tables.R_BASE64, r] = base64
+    rows[tables.R_PROPERTIES, r] = properties
+    rows[tables.R_SOFT, r] = soft
+    rows[tables.R_SIZE, r] = size
+    rows[tables.R_PAYLOAD_LENGTH, r] = -1 if flags & tables.NULL_VALUE else size
     return compacted, p

@@ -21,12 +21,11 @@ loop without recursion. Imports only ``reader.model``, ``reader.errors``, ``read
 """
 
 from reader.encode.payload.defaults import FieldDefault, field_defaults
-from reader.encode.payload.encoder import EncodedPayload, PayloadEncoder, prewarm
+from reader.encode.payload.encoder import PayloadEncoder, prewarm
 from reader.encode.payload.new_schemas import grown_schema, new_schema
 from reader.encode.payload.target_columns import TargetColumns, target_columns
 
 __all__ = [
-    "EncodedPayload",
     "FieldDefault",
     "PayloadEncoder",
     "TargetColumns",

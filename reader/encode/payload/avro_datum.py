@@ -19,6 +19,7 @@ from reader.encode.payload.arrow_columns.json_column import Literal, parsed_obje
 from reader.errors import ConfigurationError
 from reader.payload.avro_schema import Array, Enum, Fixed, Map, Node, Primitive, Record, Ref, Union
 from reader.payload.json.numbers import exact_double, exact_unscaled
+from reader.wire import varint
 
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _DAY = {"time-millis": 86_400_000, "time-micros": 86_400_000_000}
@@ -26,13 +27,8 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def zigzag(value: int) -> bytes:
-    """A varint, as Avro writes int and long."""
-    word = (value << 1) ^ (value >> 63)
-    out = bytearray()
-    while word > 0x7F:
-        out.append(word & 0x7F | 0x80)
-        word >>= 7
-    return bytes([*out, word])
+    """As Avro writes int and long, which have 64 bits at most."""
+    return varint((value << 1) ^ (value >> 63))
 
 
 class AvroDatum:

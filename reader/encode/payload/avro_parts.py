@@ -9,31 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from reader.encode.payload.arrow_columns import leaves, unions
 from reader.encode.payload.arrow_columns.decimals import decimal_bytes, decimal_fixed
 from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.arrow_columns.json_column import converted
-from reader.encode.payload.arrow_columns.leaves import (
-    binary,
-    booleans,
-    doubles,
-    floats,
-    indices,
-    integers,
-    limits,
-    scaled,
-    text,
-    uuid_bytes,
-    uuid_text,
-)
 from reader.encode.payload.arrow_columns.maps import entries
 from reader.encode.payload.arrow_columns.matching import members_of, missing_column
-from reader.encode.payload.arrow_columns.unions import (
-    branch_of,
-    chosen_members,
-    null_index,
-    only_null,
-    type_name,
-)
 from reader.encode.payload.avro_datum import AvroDatum, zigzag
 from reader.encode.payload.defaults import has_default
 from reader.encode.payload.row_writer import kernel as k
@@ -78,11 +59,11 @@ class AvroParts:
 
     def _missing(self, record: Record, name: str, field: Node, path: str) -> bytes:
         """What is written for a field without a column."""
-        null = null_index(field)
+        null = unions.null_index(field)
         if has_default(record, name, field):
             return self._datum.default(field, record.defaults[name], path)
         if null is None:
-            raise missing_column(path, type_name(field))
+            raise missing_column(path, unions.type_name(field))
         return zigzag(null) if isinstance(field, Union) else b""
 
     def root(self, block: Block, node: Node, layout: Layout, elements: Elements) -> None:
@@ -94,32 +75,32 @@ class AvroParts:
         if isinstance(node, Union):
             self._union(slot, node, layout, elements)
         elif isinstance(node, Primitive) and node.kind == "null":
-            only_null(elements)
+            unions.only_null(elements)
             slot.block.add(k.CONSTANT, guard=elements.live, prefix=slot.prefix)
         else:
-            elements.require(type_name(node))
+            elements.require(unions.type_name(node))
             self._branch(slot, node, layout, elements)
 
     def _union(self, slot: _Slot, node: Union, layout: Layout, elements: Elements) -> None:
-        null, branches = null_index(node), mapped_union(node)
+        null, branches = unions.null_index(node), mapped_union(node)
         absent = b"" if null is None else zigzag(null)
         if not branches:
-            only_null(elements)
+            unions.only_null(elements)
             slot.block.add(k.CONSTANT, guard=elements.live, prefix=absent)
         elif len(branches) == 1:
             if null is None:
-                elements.require(type_name(node))
-            branch = branch_of(node, branches[0])
+                elements.require(unions.type_name(node))
+            branch = unions.branch_of(node, branches[0])
             inner = _Slot(slot.block, zigzag(branch), absent)
             self._branch(inner, node.branches[branch], layout, elements)
         else:
             assert isinstance(layout, Struct)
-            members, unset = chosen_members(elements, layout, null is not None)
+            members, unset = unions.chosen_members(elements, layout, null is not None)
             if unset is not None:
                 slot.block.add(k.CONSTANT, guard=unset, prefix=absent)
             for member, branch_node in zip(layout.members, branches, strict=True):
                 if member.name in members:
-                    tag = zigzag(branch_of(node, branch_node))
+                    tag = zigzag(unions.branch_of(node, branch_node))
                     chosen = members[member.name]
                     self._branch(_Slot(slot.block, tag), branch_node, member.layout, chosen)
 
@@ -128,7 +109,7 @@ class AvroParts:
         match node, layout:
             case Record(), Struct():
                 if not pa.types.is_struct(elements.type):
-                    raise elements.refuse(type_name(node), arrow_type(layout))
+                    raise elements.refuse(unions.type_name(node), arrow_type(layout))
                 if slot.prefix or slot.absent:
                     _add(slot, k.CONSTANT, None, elements)
                 self.record(slot.block, node, layout, elements)
@@ -146,14 +127,14 @@ class AvroParts:
 
     def _array(self, slot: _Slot, node: Array, layout: ListOf, elements: Elements) -> None:
         if not (pa.types.is_list(elements.type) or pa.types.is_large_list(elements.type)):
-            raise elements.refuse(type_name(node), arrow_type(layout))
+            raise elements.refuse(unions.type_name(node), arrow_type(layout))
         items, offsets = elements.items()
         inner = Block(len(items), items.live)
         self.value(_Slot(inner), node.items, layout.item, items)
         _add_items(slot, inner, offsets, elements)
 
     def _map(self, slot: _Slot, node: Map, layout: MapOf, elements: Elements) -> None:
-        keys, values, offsets = entries(elements, type_name(node), arrow_type(layout))
+        keys, values, offsets = entries(elements, unions.type_name(node), arrow_type(layout))
         inner = Block(len(values), values.live)
         inner.add(k.ZIGZAG_SIZED, keys.spans())
         self.value(_Slot(inner), node.values, layout.value, values)
@@ -175,35 +156,35 @@ def _add_items(slot: _Slot, inner: Block, offsets: np.ndarray, elements: Element
 
 
 def _leaf(slot: _Slot, node: Primitive | Fixed | Enum, elements: Elements) -> None:
-    field = type_name(node)
+    field = unions.type_name(node)
     match node:
         case Enum():
-            _add(slot, k.ZIGZAG, indices(elements, list(node.symbols), field), elements)
+            _add(slot, k.ZIGZAG, leaves.indices(elements, list(node.symbols), field), elements)
         case Fixed(logical="decimal"):
             _add(slot, k.RAW, decimal_fixed(elements, node), elements)
         case Fixed(logical="uuid"):
-            _add(slot, k.RAW, uuid_bytes(elements), elements)
+            _add(slot, k.RAW, leaves.uuid_bytes(elements), elements)
         case Fixed():
-            _add(slot, k.SPAN, binary(elements, field, node.size), elements)
+            _add(slot, k.SPAN, leaves.binary(elements, field, node.size), elements)
         case Primitive(logical="decimal"):
             _add(slot, k.ZIGZAG_SIZED, decimal_bytes(elements, node), elements)
         case Primitive(kind="int" | "long"):
             bits = 32 if node.kind == "int" else 64
             values = (
-                scaled(elements, node.logical)
+                leaves.scaled(elements, node.logical)
                 if node.logical
-                else integers(elements, field, *limits(bits))
+                else leaves.integers(elements, field, *leaves.limits(bits))
             )
             _add(slot, k.ZIGZAG, values, elements)
         case Primitive(kind="float"):
-            _add(slot, k.RAW, floats(elements, field), elements)
+            _add(slot, k.RAW, leaves.floats(elements, field), elements)
         case Primitive(kind="double"):
-            _add(slot, k.RAW, doubles(elements, field), elements)
+            _add(slot, k.RAW, leaves.doubles(elements, field), elements)
         case Primitive(kind="boolean"):
-            _add(slot, k.RAW, booleans(elements, field), elements)
+            _add(slot, k.RAW, leaves.booleans(elements, field), elements)
         case Primitive(kind="string", logical="uuid"):
-            _add(slot, k.ZIGZAG_SIZED, uuid_text(elements), elements)
+            _add(slot, k.ZIGZAG_SIZED, leaves.uuid_text(elements), elements)
         case Primitive(kind="string"):
-            _add(slot, k.ZIGZAG_SIZED, text(elements, field), elements)
+            _add(slot, k.ZIGZAG_SIZED, leaves.text(elements, field), elements)
         case _:
-            _add(slot, k.ZIGZAG_SIZED, binary(elements, field), elements)
+            _add(slot, k.ZIGZAG_SIZED, leaves.binary(elements, field), elements)

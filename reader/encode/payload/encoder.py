@@ -18,8 +18,9 @@ from reader.encode.payload.json_parts import JsonParts
 from reader.encode.payload.primitive_values import add_primitive
 from reader.encode.payload.protobuf_parts import ProtobufParts
 from reader.encode.payload.row_writer import kernel as k
-from reader.encode.payload.row_writer.blocks import Block, Int64s, Spans
+from reader.encode.payload.row_writer.blocks import Block, Spans
 from reader.errors import UnsupportedError
+from reader.kernels.array_types import Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.model import SchemaInfo
 from reader.payload.avro_schema import Node, Schema, Union

@@ -16,32 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reader.encode.payload.arrow_columns import leaves, unions
 from reader.encode.payload.arrow_columns.decimals import decimal_bytes, decimal_fixed, decimal_text
 from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.arrow_columns.iso_times import iso_texts
 from reader.encode.payload.arrow_columns.json_column import converted, parsed
-from reader.encode.payload.arrow_columns.leaves import (
-    binary,
-    booleans,
-    column_units,
-    doubles,
-    floats,
-    indices,
-    integers,
-    limits,
-    scaled,
-    text,
-    text_of_bytes,
-    uuid_text,
-)
 from reader.encode.payload.arrow_columns.maps import entries, no_key_twice
 from reader.encode.payload.arrow_columns.matching import members_of, missing_column
-from reader.encode.payload.arrow_columns.unions import (
-    chosen_members,
-    null_index,
-    only_null,
-    type_name,
-)
 from reader.encode.payload.defaults import has_default
 from reader.encode.payload.json_datum import JsonDatum, has_text_form, is_object
 from reader.encode.payload.row_writer import kernel as k
@@ -96,8 +77,8 @@ class JsonParts:
             if has_default(node, name, field):
                 default = self._datum.default(field, node.defaults[name], path)
                 block.add(k.CONSTANT, prefix=prefix + default)
-            elif null_index(field) is None:
-                raise missing_column(path, type_name(field))
+            elif unions.null_index(field) is None:
+                raise missing_column(path, unions.type_name(field))
 
     def root(self, block: Block, node: Node, layout: Layout, elements: Elements) -> None:
         """A value that is a payload as a whole."""
@@ -106,18 +87,18 @@ class JsonParts:
     def value(self, slot: _Slot, node: Node, layout: Layout, elements: Elements) -> None:
         elements = elements.typed(arrow_type(layout))
         branches = mapped_union(node) if isinstance(node, Union) else (node,)
-        if not branches or null_index(branches[0]) == 0:
-            only_null(elements)
+        if not branches or unions.null_index(branches[0]) == 0:
+            unions.only_null(elements)
             slot.add(k.CONSTANT, elements, None)
             return
-        null = null_index(node)
+        null = unions.null_index(node)
         if len(branches) == 1:
             if null is None:
-                elements.require(type_name(node))
+                elements.require(unions.type_name(node))
             self._branch(slot, branches[0], layout, elements)
             return
         assert isinstance(layout, Struct)
-        members, unset = chosen_members(elements, layout, null is not None)
+        members, unset = unions.chosen_members(elements, layout, null is not None)
         if unset is not None and slot.absent:
             slot.block.add(k.CONSTANT, guard=unset, prefix=slot.absent)
         self._inside_unions += 1
@@ -131,13 +112,13 @@ class JsonParts:
         match node, layout:
             case Record(), Struct():
                 if not pa.types.is_struct(elements.type):
-                    raise elements.refuse(type_name(node), arrow_type(layout))
+                    raise elements.refuse(unions.type_name(node), arrow_type(layout))
                 inner = Block(len(elements), elements.present(), members=True)
                 self.record(inner, node, layout, elements)
                 slot.add(k.SPAN, elements, inner.write().spans)
             case Array(), ListOf():
                 if not (pa.types.is_list(elements.type) or pa.types.is_large_list(elements.type)):
-                    raise elements.refuse(type_name(node), arrow_type(layout))
+                    raise elements.refuse(unions.type_name(node), arrow_type(layout))
                 pairs = None if self._inside_unions else is_object(node)
                 if pairs is not None and isinstance(layout.item, Struct):
                     self._java_map(slot, pairs, layout.item, elements)
@@ -147,7 +128,9 @@ class JsonParts:
                 self.value(_Slot(inner, b"", b"null"), node.items, layout.item, items)
                 slot.add(k.ITEMS_TEXT, elements, inner.write().groups(offsets), b"[]")
             case Map(), MapOf():
-                keys, values, offsets = entries(elements, type_name(node), arrow_type(layout))
+                keys, values, offsets = entries(
+                    elements, unions.type_name(node), arrow_type(layout)
+                )
                 inner = Block(len(values), values.live, suffix=b",")
                 inner.add(k.TEXT, keys.spans(), guard=values.live)
                 self.value(_Slot(inner, b":", b":null"), node.values, layout.value, values)
@@ -171,17 +154,17 @@ class JsonParts:
         """Write an array of key and value as the object that Jackson has for a Java map."""
         items, offsets = elements.items()
         items = items.typed(arrow_type(layout))
-        items.require(type_name(pairs))
+        items.require(unions.type_name(pairs))
         if not pa.types.is_struct(items.type):
-            raise items.refuse(type_name(pairs), arrow_type(layout))
+            raise items.refuse(unions.type_name(pairs), arrow_type(layout))
         found = members_of(items, layout, items.present())
         (key, key_node), (value, value_node) = pairs.fields
         inner = Block(len(items), items.live, suffix=b",")
         for (name, node), member in zip(pairs.fields, layout.members, strict=True):
-            if name not in found and (name == key or null_index(node) is None):
-                raise missing_column(inner_path(items.path, member.column), type_name(node))
+            if name not in found and (name == key or unions.null_index(node) is None):
+                raise missing_column(inner_path(items.path, member.column), unions.type_name(node))
         keys = found[key].typed(arrow_type(layout.members[0].layout))
-        keys.require(type_name(key_node))
+        keys.require(unions.type_name(key_node))
         assert isinstance(key_node, Primitive | Enum)
         texts = _key_texts(key_node, keys)
         no_key_twice(elements, texts, offsets)
@@ -203,22 +186,24 @@ def _any_json(value: str) -> bytes:
 
 def _key_texts(node: Primitive | Enum, elements: Elements) -> Spans:
     """Return the keys of a Java map, as Jackson reads them."""
-    field = type_name(node)
+    field = unions.type_name(node)
     if isinstance(node, Enum):
-        indices(elements, list(node.symbols), field)
+        leaves.indices(elements, list(node.symbols), field)
         return elements.spans()
     if node.kind == "string":
-        return text(elements, field)
+        return leaves.text(elements, field)
     if node.logical:
-        return iso_texts(column_units(elements, node.logical), node.logical)
+        return iso_texts(leaves.column_units(elements, node.logical), node.logical)
     if node.kind in ("float", "double"):
         return _double_text(elements, field, quote="")
     if node.kind == "boolean":
-        return Elements(pa.array(booleans(elements, field) != 0).cast(pa.string()), "").spans()
+        return Elements(
+            pa.array(leaves.booleans(elements, field) != 0).cast(pa.string()), ""
+        ).spans()
     if node.json_form != "character":
-        values = integers(elements, field, *limits(32 if node.kind == "int" else 64))
+        values = leaves.integers(elements, field, *leaves.limits(32 if node.kind == "int" else 64))
         return Elements(pa.array(values).cast(pa.string()), "").spans()
-    letters = integers(elements, field, 0, (1 << 16) - 1)
+    letters = leaves.integers(elements, field, 0, (1 << 16) - 1)
     halves = (letters >= 0xD800) & (letters < 0xE000)
     elements.fail_if(halves, lambda i: f"{letters[i]} is half of a character")
     letters = np.where(halves | (letters < 0) | (letters >= 1 << 16), 0, letters)
@@ -228,13 +213,13 @@ def _key_texts(node: Primitive | Enum, elements: Elements) -> Spans:
 def _leaf(
     node: Primitive | Fixed | Enum, elements: Elements, *, numbers: bool
 ) -> tuple[int, Elements, Spans | np.ndarray]:
-    field = type_name(node)
+    field = unions.type_name(node)
     match node:
         case Enum():
-            indices(elements, list(node.symbols), field)
+            leaves.indices(elements, list(node.symbols), field)
             return k.TEXT, elements, elements.spans()
         case Fixed(logical="uuid") | Primitive(kind="string", logical="uuid"):
-            return k.TEXT, elements, uuid_text(elements)
+            return k.TEXT, elements, leaves.uuid_text(elements)
         case Primitive(logical="decimal", connect=True):
             return k.BASE64, elements, decimal_bytes(elements, node)
         case Primitive(logical="decimal") | Fixed(logical="decimal"):
@@ -242,34 +227,34 @@ def _leaf(
                 decimal_fixed(elements, node)  # for its range
             return k.SPAN, elements, decimal_text(elements, node)
         case Fixed():
-            return k.BASE64, elements, binary(elements, field, node.size)
+            return k.BASE64, elements, leaves.binary(elements, field, node.size)
         case Primitive(kind="int" | "long"):
             bits = 32 if node.kind == "int" else 64
             if node.logical and has_text_form(node) and not numbers:
                 return (
                     k.TEXT,
                     elements,
-                    iso_texts(column_units(elements, node.logical), node.logical),
+                    iso_texts(leaves.column_units(elements, node.logical), node.logical),
                 )
             if node.logical:
-                return k.INTEGER_TEXT, elements, scaled(elements, node.logical)
-            return k.INTEGER_TEXT, elements, integers(elements, field, *limits(bits))
+                return k.INTEGER_TEXT, elements, leaves.scaled(elements, node.logical)
+            return k.INTEGER_TEXT, elements, leaves.integers(elements, field, *leaves.limits(bits))
         case Primitive(kind="float" | "double"):
             if node.kind == "float":
-                floats(elements, field)  # for its range
+                leaves.floats(elements, field)  # for its range
             return k.DOUBLE_TEXT, elements, _double_text(elements, field)
         case Primitive(kind="boolean"):
-            return k.BOOLEAN_TEXT, elements, booleans(elements, field)
+            return k.BOOLEAN_TEXT, elements, leaves.booleans(elements, field)
         case Primitive(kind="string"):
-            return k.TEXT, elements, text(elements, field)
+            return k.TEXT, elements, leaves.text(elements, field)
         case Primitive(kind="bytes", json_form="text"):
-            return k.TEXT, elements, text_of_bytes(elements, field)
-    return k.BASE64, elements, binary(elements, field)
+            return k.TEXT, elements, leaves.text_of_bytes(elements, field)
+    return k.BASE64, elements, leaves.binary(elements, field)
 
 
 def _double_text(elements: Elements, field: str, quote: str = '"') -> Spans:
     """Return the shortest texts that are the same doubles again; ``quote`` is around names."""
-    values = doubles(elements, field)
+    values = leaves.doubles(elements, field)
     found = pa.array(values).cast(pa.string())
     if not np.isfinite(values).all():
         for value, name in ((np.inf, "Infinity"), (-np.inf, "-Infinity")):

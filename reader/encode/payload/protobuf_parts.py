@@ -16,7 +16,8 @@ from reader.encode.payload.arrow_columns.maps import entries
 from reader.encode.payload.arrow_columns.matching import members_of, missing_column
 from reader.encode.payload.protobuf_scalars import DELIMITED, Scalar, field_type, map_key, scalar
 from reader.encode.payload.row_writer import kernel as k
-from reader.encode.payload.row_writer.blocks import Block, Bytes, Spans
+from reader.encode.payload.row_writer.blocks import Block, Spans
+from reader.kernels.array_types import Bytes
 from reader.payload.column_types import Layout, ListOf, MapOf, Struct, arrow_type, inner_path
 from reader.payload.protobuf.schema import is_map, message_of
 from reader.wire import varint

@@ -10,19 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf.descriptor import FieldDescriptor
 
+from reader.encode.payload.arrow_columns import leaves
 from reader.encode.payload.arrow_columns.elements import Elements
-from reader.encode.payload.arrow_columns.leaves import (
-    binary,
-    booleans,
-    doubles,
-    floats,
-    indices,
-    integers,
-    limits,
-    text,
-    texts_of_integers,
-    unsigned,
-)
 from reader.encode.payload.row_writer import kernel as k
 from reader.encode.payload.row_writer.blocks import Spans
 from reader.payload.protobuf.schema import enum_of, message_of
@@ -33,14 +22,14 @@ VARINT, I64, DELIMITED, _START, _END, I32 = range(6)
 _F = FieldDescriptor
 _UINT32 = (0, (1 << 32) - 1)
 _INTEGERS = {
-    _F.TYPE_INT32: (k.VARINT, VARINT, limits(32), np.int64),
-    _F.TYPE_INT64: (k.VARINT, VARINT, limits(64), np.int64),
+    _F.TYPE_INT32: (k.VARINT, VARINT, leaves.limits(32), np.int64),
+    _F.TYPE_INT64: (k.VARINT, VARINT, leaves.limits(64), np.int64),
     _F.TYPE_UINT32: (k.VARINT, VARINT, _UINT32, np.int64),
-    _F.TYPE_SINT32: (k.ZIGZAG, VARINT, limits(32), np.int64),
-    _F.TYPE_SINT64: (k.ZIGZAG, VARINT, limits(64), np.int64),
+    _F.TYPE_SINT32: (k.ZIGZAG, VARINT, leaves.limits(32), np.int64),
+    _F.TYPE_SINT64: (k.ZIGZAG, VARINT, leaves.limits(64), np.int64),
     _F.TYPE_FIXED32: (k.RAW, I32, _UINT32, np.uint32),
-    _F.TYPE_SFIXED32: (k.RAW, I32, limits(32), np.int32),
-    _F.TYPE_SFIXED64: (k.RAW, I64, limits(64), np.int64),
+    _F.TYPE_SFIXED32: (k.RAW, I32, leaves.limits(32), np.int32),
+    _F.TYPE_SFIXED64: (k.RAW, I64, leaves.limits(64), np.int64),
 }
 _NAMES = {getattr(_F, name): name[5:].lower() for name in dir(_F) if name.startswith("TYPE_")}
 
@@ -76,24 +65,24 @@ def scalar(field: FieldDescriptor, elements: Elements) -> Scalar:
     name = field_type(field)
     if field.type in _INTEGERS:
         kind, wire, (low, high), dtype = _INTEGERS[field.type]
-        return Scalar(kind, wire, integers(elements, name, low, high).astype(dtype))
+        return Scalar(kind, wire, leaves.integers(elements, name, low, high).astype(dtype))
     match field.type:
         case _F.TYPE_BOOL:
-            return Scalar(k.RAW, VARINT, booleans(elements, name))
+            return Scalar(k.RAW, VARINT, leaves.booleans(elements, name))
         case _F.TYPE_UINT64:
-            return Scalar(k.VARINT, VARINT, unsigned(elements, name))
+            return Scalar(k.VARINT, VARINT, leaves.unsigned(elements, name))
         case _F.TYPE_FIXED64:
-            return Scalar(k.RAW, I64, unsigned(elements, name))
+            return Scalar(k.RAW, I64, leaves.unsigned(elements, name))
         case _F.TYPE_FLOAT:
-            return Scalar(k.RAW, I32, floats(elements, name))
+            return Scalar(k.RAW, I32, leaves.floats(elements, name))
         case _F.TYPE_DOUBLE:
-            return Scalar(k.RAW, I64, doubles(elements, name))
+            return Scalar(k.RAW, I64, leaves.doubles(elements, name))
         case _F.TYPE_STRING:
-            return Scalar(k.SIZED, DELIMITED, text(elements, name))
+            return Scalar(k.SIZED, DELIMITED, leaves.text(elements, name))
         case _F.TYPE_BYTES:
-            return Scalar(k.SIZED, DELIMITED, binary(elements, name))
+            return Scalar(k.SIZED, DELIMITED, leaves.binary(elements, name))
     symbols = enum_of(field).values
-    places = indices(elements, [symbol.name for symbol in symbols], name)
+    places = leaves.indices(elements, [symbol.name for symbol in symbols], name)
     numbers = np.array([symbol.number for symbol in symbols], np.int64)
     return Scalar(k.VARINT, VARINT, numbers[places])
 
@@ -104,8 +93,10 @@ def map_key(field: FieldDescriptor, names: Elements) -> Scalar:
     if field.type == _F.TYPE_STRING:
         return scalar(field, names)
     if field.type == _F.TYPE_BOOL:
-        return Scalar(k.RAW, VARINT, indices(names, ["false", "true"], name).astype(np.uint8))
+        return Scalar(
+            k.RAW, VARINT, leaves.indices(names, ["false", "true"], name).astype(np.uint8)
+        )
     if field.type in (_F.TYPE_UINT64, _F.TYPE_FIXED64):
         return scalar(field, names)
     kind, wire, (low, high), dtype = _INTEGERS[field.type]
-    return Scalar(kind, wire, texts_of_integers(names, name, low, high).astype(dtype))
+    return Scalar(kind, wire, leaves.texts_of_integers(names, name, low, high).astype(dtype))

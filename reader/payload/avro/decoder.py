@@ -1,18 +1,20 @@
 """Avro payloads to Arrow arrays, by the program of their own schema version."""
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from reader.kernels.array_types import Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload.avro.kernel import ERRORS, FRAME, MAX_DEPTH, run_avro
 from reader.payload.avro.program import compile_avro
 from reader.payload.avro_schema import Record, Schema
 from reader.payload.budget import UNBOUNDED, Decoded, OutputBudget, json_text_bytes
 from reader.payload.column_types import Struct
-from reader.payload.shared_kernels import GROW_GROUPS, GROW_KEYS
+from reader.payload.shared_kernels import Payloads
 from reader.payload.slots import SlotMemory, Slots, assemble, column_outputs
 
 
@@ -41,7 +43,7 @@ class AvroDecoder:
         self._columns = {name: out for name, out in columns.items() if name in wanted}
         self._program = compile_avro(schemas, layout, columns)
 
-    def decode(self, spans: ByteSpans, versions: npt.NDArray[np.int64], room: int) -> Decoded:
+    def decode(self, spans: ByteSpans, versions: Int64s, room: int) -> Decoded:
         """As many of the first rows as fit ``room``: wanted columns, one value a span.
 
         Every present row's version must be one that the decoder was made with.
@@ -56,26 +58,16 @@ class AvroDecoder:
             entries[spans.present & (versions == version)] = entry
         entries[refused] = -1
         memory = SlotMemory(self._slots, rows, room, self._items)
-        status, detail = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-        keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
-        groups = len(memory.capacity)
-        before, spent = np.zeros(2 * groups, np.int64), np.zeros(1, np.int64)
-        work = (
-            np.zeros(groups, np.int64), before, np.zeros((MAX_DEPTH, FRAME), np.int64),
-            np.zeros(2, np.int64),
-        )  # fmt: skip
-        limits = np.array(self._budget.limits(room), np.int64)
-        row, outcome = 0, GROW_GROUPS
-        while outcome in (GROW_GROUPS, GROW_KEYS):
-            row, outcome = run_avro(
-                spans.data, spans.starts, spans.ends, entries, row, program.code, program.table,
-                memory.arrays, *work, keys, key_table, status, detail, limits, spent,
-            )  # fmt: skip
-            if outcome == GROW_GROUPS:
-                memory.grow(row, before[:groups])
-            elif outcome == GROW_KEYS:
-                keys = np.zeros((4 * len(keys), 2), np.int64)
-                key_table = np.zeros(4 * len(key_table), np.int64)
+        payloads = Payloads.of(
+            spans, entries, len(memory.capacity), (MAX_DEPTH, FRAME), self._budget.limits(room)
+        )
+        status, detail, found = payloads.status, np.zeros(rows, np.int64), np.zeros(2, np.int64)
+
+        def run(payloads: Payloads, first: int) -> Any:
+            arrays = program.code, program.table, memory.arrays
+            return run_avro(payloads, first, *arrays, found, detail)
+
+        row = memory.fill(payloads, run)
         self._items = 1.25 * memory.cursor / max(row, 1)
         arrays = assemble(self._columns, memory, row, spans.data, program.side, program.converters)
         problems = self._problems(status[:row], detail[:row])
@@ -83,9 +75,7 @@ class AvroDecoder:
         unread = {*np.flatnonzero(status[:row] < 0).tolist(), *(i for i in refused if i < row)}
         return Decoded(row, arrays, problems | {i: why for i in refused if i < row}, unread)
 
-    def _fitting(
-        self, spans: ByteSpans, versions: npt.NDArray[np.int64], room: int
-    ) -> tuple[int, list[int]]:
+    def _fitting(self, spans: ByteSpans, versions: Int64s, room: int) -> tuple[int, list[int]]:
         """(rows whose text fits ``room``, and one at least; which of them have too much of it).
 
         The kernel counts what text has besides strings: these grow as they are written as JSON,
@@ -106,9 +96,7 @@ class AvroDecoder:
         rows = min(max(fitting, 1), len(versions))
         return rows, [row for row in refused if row < rows]
 
-    def _problems(
-        self, status: npt.NDArray[np.int64], detail: npt.NDArray[np.int64]
-    ) -> dict[int, str]:
+    def _problems(self, status: Int64s, detail: Int64s) -> dict[int, str]:
         problems = {}
         for row in np.flatnonzero(status).tolist():
             code = int(status[row])

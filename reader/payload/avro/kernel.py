@@ -13,47 +13,9 @@ from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import load64
 from reader.kernels.utf8 import is_ascii, valid_utf8
 from reader.model.columns import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS
+from reader.payload import shared_kernels as shared
+from reader.payload.avro import instructions
 from reader.payload.avro.exact_numbers import exact_integer, rescaled, within
-from reader.payload.avro.instructions import (
-    ARRAY,
-    AS_DATE,
-    AS_OTHER,
-    AS_TIMESTAMP,
-    BOOL,
-    BYTES,
-    CALL,
-    DECIMAL,
-    DOUBLE,
-    END,
-    ENUM,
-    FIXED,
-    FLOAT,
-    INT,
-    JUMP,
-    KEY,
-    LONG,
-    MAP,
-    MARK,
-    NEXT,
-    PROBLEM,
-    RETURN,
-    STRING,
-    UNION,
-)
-from reader.payload.shared_kernels import (
-    DONE,
-    FULL,
-    GROW_GROUPS,
-    GROW_KEYS,
-    SlotArrays,
-    has_twice,
-    mark,
-    next_element,
-    overflows,
-    put,
-    put_span,
-    take_back,
-)
 
 # Of arrays, maps and recursive records; it bounds the recursion of `text` as well.
 MAX_DEPTH = 128
@@ -149,15 +111,19 @@ def _int128(data: Any, pos: int, size: int) -> Any:
 
 @inlined
 def _message(
-    data: Any, start: int, end: int, pc: int, row: int, code: Any, table: Any, memory: SlotArrays,
-    at: Any, stack: Any, keys: Any, key_table: Any, found: Any, limit: Any,
+    payloads: shared.Payloads, row: int, code: Any, table: Any, memory: shared.SlotArrays,
+    found: Any, limit: Any,
 ) -> Any:  # fmt: skip
     """Read one payload. (status, detail): DONE; GROW_KEYS, 0; negative error, instruction.
 
-    ``at[g]`` is the current element of group g. ``found[0]`` becomes the first message of a problem
-    that does not end the row, ``found[1]`` the bytes of columns, at most ``limit``, besides those
-    that each row takes.
+    ``payloads.at[g]`` is the current element of group g. ``found[0]`` becomes the first message of
+    a problem that does not end the row, ``found[1]`` the bytes of columns, at most ``limit``,
+    besides those that each row takes.
     """
+    data, start, end, pc = (
+        payloads.data, payloads.starts[row], payloads.ends[row], payloads.entries[row],
+    )  # fmt: skip
+    at, stack, keys = payloads.at, payloads.stack, payloads.keys
     pos = start
     depth = 0
     used_keys = 0
@@ -167,11 +133,11 @@ def _message(
         op = code[pc, 0]
         slot = code[pc, 1]
         element = at[code[pc, 2]]
-        if op in (INT, LONG):
+        if op in (instructions.INT, instructions.LONG):
             value, after = _varint(data, pos, end)
             if after < 0:
                 return (-1 if after == -1 else -4), pc
-            if op == INT and (value != np.int64(np.int32(value)) or after - pos > 5):
+            if op == instructions.INT and (value != np.int64(np.int32(value)) or after - pos > 5):
                 return -4, pc
             pos = after
             factor, kind = code[pc, 3], code[pc, 5]
@@ -180,44 +146,44 @@ def _message(
                 good = -(_INT64_MAX // factor) <= value <= _INT64_MAX // factor
                 if good:
                     value *= factor
-            elif kind == AS_OTHER:
+            elif kind == instructions.AS_OTHER:
                 double = np.float64(value)
                 good = double < 9223372036854775808.0 and np.int64(double) == value
                 value = double.view(np.int64)
-            elif 0 < kind < AS_OTHER:
+            elif 0 < kind < instructions.AS_OTHER:
                 low, high, good = rescaled(
                     np.uint64(value), np.uint64(value >> 63), code[pc, 6], kind
                 )
                 if good:
-                    put_span(memory, slot, element, np.int64(low), np.int64(high))
-            if kind == AS_DATE:
+                    shared.put_span(memory, slot, element, np.int64(low), np.int64(high))
+            if kind == instructions.AS_DATE:
                 good = FIRST_DAY <= value <= LAST_DAY
-            elif kind == AS_TIMESTAMP and good:
+            elif kind == instructions.AS_TIMESTAMP and good:
                 good = FIRST_MICROS <= value <= LAST_MICROS
-            if good and (kind == 0 or kind >= AS_OTHER):
-                put(memory, slot, element, value)
+            if good and (kind == 0 or kind >= instructions.AS_OTHER):
+                shared.put(memory, slot, element, value)
             elif not good and found[0] == 0:
                 found[0] = code[pc, 4]
             pc += 1
-        elif op in (STRING, BYTES, KEY):
+        elif op in (instructions.STRING, instructions.BYTES, instructions.KEY):
             size, after = _varint(data, pos, end)
             if after < 0:
                 return (-1 if after == -1 else -4), pc
             if size < 0 or size > end - after:
                 return -5, pc
             pos = after + size
-            text = op != BYTES and not is_ascii(data, after, pos)
+            text = op != instructions.BYTES and not is_ascii(data, after, pos)
             if text and not valid_utf8(data, after, pos):
                 return -6, pc
-            put_span(memory, slot, element, after, size)
-            if op == KEY:
+            shared.put_span(memory, slot, element, after, size)
+            if op == instructions.KEY:
                 if used_keys == len(keys):
-                    return GROW_KEYS, 0
+                    return shared.GROW_KEYS, 0
                 keys[used_keys, 0] = after
                 keys[used_keys, 1] = pos
                 used_keys += 1
             pc += 1
-        elif op == UNION:
+        elif op == instructions.UNION:
             value, after = _varint(data, pos, end)
             if after < 0:
                 return (-1 if after == -1 else -4), pc
@@ -225,13 +191,13 @@ def _message(
                 return -7, pc
             pos = after
             pc = table[code[pc, 3] + value]
-        elif op == JUMP:
+        elif op == instructions.JUMP:
             pc = code[pc, 3]
-        elif op in (DOUBLE, FLOAT):
-            size = 8 if op == DOUBLE else 4
+        elif op in (instructions.DOUBLE, instructions.FLOAT):
+            size = 8 if op == instructions.DOUBLE else 4
             if size > end - pos:
                 return -1, pc
-            if op == DOUBLE:
+            if op == instructions.DOUBLE:
                 bits = load64(data, pos)
             else:
                 half = np.uint64(0)
@@ -242,23 +208,23 @@ def _message(
             if code[pc, 5]:
                 number, good = exact_integer(number)
             if good:
-                put(memory, slot, element, number)
+                shared.put(memory, slot, element, number)
             elif found[0] == 0:
                 found[0] = code[pc, 4]
             pos += size
             pc += 1
-        elif op == BOOL:
+        elif op == instructions.BOOL:
             if pos >= end:
                 return -1, pc
             if data[pos] > 1:
                 return -3, pc
-            put(memory, slot, element, data[pos])
+            shared.put(memory, slot, element, data[pos])
             pos += 1
             pc += 1
-        elif op == MARK:
-            mark(memory, slot, element)
+        elif op == instructions.MARK:
+            shared.mark(memory, slot, element)
             pc += 1
-        elif op == ENUM:
+        elif op == instructions.ENUM:
             value, after = _varint(data, pos, end)
             if after < 0:
                 return (-1 if after == -1 else -4), pc
@@ -270,10 +236,10 @@ def _message(
             cost += table[entry + 1]
             if cost > limit:
                 return _TOO_LARGE, pc
-            put_span(memory, slot, element, ~table[entry], table[entry + 1])
+            shared.put_span(memory, slot, element, ~table[entry], table[entry + 1])
             pc += 1
-        elif op in (ARRAY, MAP, NEXT):
-            if op != NEXT:
+        elif op in (instructions.ARRAY, instructions.MAP, instructions.NEXT):
+            if op != instructions.NEXT:
                 if depth == MAX_DEPTH:
                     return -9, pc
                 frame = stack[depth]
@@ -290,13 +256,13 @@ def _message(
                 pos = after
                 frame[2] = pos + size if size >= 0 else -1
                 if count == 0:
-                    if code[pc, 0] == MAP:
-                        if 4 * (used_keys - frame[4]) > len(key_table):
-                            return GROW_KEYS, 0
-                        if has_twice(data, keys, frame[4], used_keys, key_table):
+                    if code[pc, 0] == instructions.MAP:
+                        if 4 * (used_keys - frame[4]) > len(payloads.key_table):
+                            return shared.GROW_KEYS, 0
+                        if shared.has_twice(data, keys, frame[4], used_keys, payloads.key_table):
                             return -11, pc
                         used_keys = frame[4]
-                    put(memory, code[pc, 1], at[code[pc, 2]], frame[3])
+                    shared.put(memory, code[pc, 1], at[code[pc, 2]], frame[3])
                     depth -= 1
                     pc = code[pc, 3]
                     continue
@@ -311,18 +277,18 @@ def _message(
             frame[3] += 1
             inner = code[pc, 5]
             if inner >= 0:
-                next_element(memory, at, inner)
+                shared.next_element(memory, at, inner)
             pc += 1
-        elif op == END:
+        elif op == instructions.END:
             if pos != end:
                 return -2, pc
             found[1] = cost
-            return DONE, 0
-        elif op == PROBLEM:
+            return shared.DONE, 0
+        elif op == instructions.PROBLEM:
             if found[0] == 0:
                 found[0] = code[pc, 3]
             pc += 1
-        elif op == CALL:
+        elif op == instructions.CALL:
             cost += code[pc, 7]
             if cost > limit:
                 return _TOO_LARGE, pc
@@ -333,10 +299,12 @@ def _message(
             frame[0], frame[1], frame[2] = pc + 1, pos, slot
             frame[3], frame[4] = element, code[pc, 5]
             pc = code[pc, 3]
-        elif op == RETURN:
+        elif op == instructions.RETURN:
             depth -= 1
             frame = stack[depth]
-            put_span(memory, frame[2], frame[3], frame[1], (pos - frame[1]) | (frame[4] << 32))
+            shared.put_span(
+                memory, frame[2], frame[3], frame[1], (pos - frame[1]) | (frame[4] << 32)
+            )
             pc = frame[0]
         else:  # FIXED, DECIMAL, CONVERT: a size that is known, or comes first
             size = code[pc, 3]
@@ -350,30 +318,30 @@ def _message(
             if size > end - pos:
                 return -1, pc
             good = True
-            if op == DECIMAL:
+            if op == instructions.DECIMAL:
                 low, high, good = _int128(data, pos, size)
                 precision, shift = code[pc, 5], code[pc, 6]
-                if good and precision == AS_OTHER:
+                if good and precision == instructions.AS_OTHER:
                     low, high, good = rescaled(low, high, shift, 19)
                     good = good and np.int64(high) == np.int64(low) >> 63
                     if good:
-                        put(memory, slot, element, np.int64(low))
+                        shared.put(memory, slot, element, np.int64(low))
                 elif good:
                     if shift:
                         low, high, good = rescaled(low, high, shift, precision)
                     else:
                         good = within(low, high, precision)
                     if good:
-                        put_span(memory, slot, element, np.int64(low), np.int64(high))
-            elif op == FIXED:
-                put_span(memory, slot, element, pos, size)
+                        shared.put_span(memory, slot, element, np.int64(low), np.int64(high))
+            elif op == instructions.FIXED:
+                shared.put_span(memory, slot, element, pos, size)
             else:
                 cost += code[pc, 7]
                 if cost > limit:
                     return _TOO_LARGE, pc
                 good = code[pc, 6] == 0 or 0 < size <= code[pc, 6]
                 if good:
-                    put_span(memory, slot, element, pos, size | (code[pc, 5] << 32))
+                    shared.put_span(memory, slot, element, pos, size | (code[pc, 5] << 32))
             if not good and found[0] == 0:
                 found[0] = code[pc, 4]
             pos += size
@@ -382,60 +350,44 @@ def _message(
 
 @kernel
 def run_avro(
-    data: Any, starts: Any, ends: Any, entries: Any, first: int, code: Any, table: Any,
-    memory: SlotArrays, at: Any, before: Any, stack: Any, found: Any, keys: Any, key_table: Any,
-    status: Any, detail: Any, limits: Any, spent: Any,
+    payloads: shared.Payloads, first: int, code: Any, table: Any, memory: shared.SlotArrays,
+    found: Any, detail: Any,
 ) -> Any:  # fmt: skip
-    """Read rows ``first``, ... by the program from ``entries[row]`` on (-1: leave it NULL).
+    """Read rows ``first``, ... by the program.
 
     (rows done, DONE, GROW_... or FULL): after growing, call again with the row. ``status`` is 0, a
-    message (> 0) or an error (< 0, at instruction ``detail``). ``limits``: bytes of columns, of all
-    rows together; of one; least that any has; and more for each byte of its payload. ``spent[0]``
-    are those so far.
+    message (> 0) or an error (< 0, at instruction ``detail``).
 
     Where groups are too small all rows are read first, to count: then the cursors say what is
-    needed, and ``before`` and ``spent[0]`` are as they were before the row. Working memory: ``at``
-    and ``before`` (2 elements a group), ``stack`` (`MAX_DEPTH`, `FRAME`) and ``found`` (2).
+    needed, and ``before`` and ``spent[0]`` are as they were before the row. Working memory:
+    ``found`` (2).
     """
-    groups = len(memory.cursor)
-    short: Any = np.int64(-1)
-    spent_before_short = np.int64(0)
-    outcome: Any = np.int64(DONE)
+    spent, status = payloads.spent, payloads.status
+    spent[1] = -1
+    outcome: Any = np.int64(shared.DONE)
     row = first
-    while row < len(starts):
-        if entries[row] < 0:
+    while row < len(payloads.starts):
+        if payloads.entries[row] < 0:
             row += 1
             continue
-        for group in range(groups):
-            before[groups + group] = memory.cursor[group]
+        limit, most = shared.begin_row(payloads, memory, row)
         found[0] = 0
-        most = min(limits[1], limits[2] + limits[3] * (ends[row] - starts[row]))
-        # The first that takes anything may take all that a message may.
-        limit = min(most, max(limits[0] - spent[0], 0)) if spent[0] else most
-        outcome, what = _message(
-            data, starts[row], ends[row], entries[row], row, code, table, memory, at, stack, keys,
-            key_table, found, limit,
-        )  # fmt: skip
-        if outcome == DONE:
-            if short < 0 and overflows(memory):
-                short = row
-                spent_before_short = spent[0]
-                for group in range(groups):
-                    before[group] = before[groups + group]
-            spent[0] += found[1]
+        outcome, what = _message(payloads, row, code, table, memory, found, limit)
+        if outcome == shared.DONE:
+            shared.end_row(payloads, memory, row, found[1], 0)
             status[row] = found[0]
             row += 1
             continue
-        take_back(memory, row, before[groups:])
-        if outcome == GROW_KEYS or (outcome == _TOO_LARGE and limit < most):
+        shared.take_back(memory, row, payloads.before[len(memory.cursor) :])
+        if outcome == shared.GROW_KEYS or (outcome == _TOO_LARGE and limit < most):
             break
         status[row] = outcome
         detail[row] = what
-        outcome = np.int64(DONE)
+        outcome = np.int64(shared.DONE)
         row += 1
-    if short >= 0:
-        spent[0] = spent_before_short
-        return short, np.int64(GROW_GROUPS)
+    if spent[1] >= 0:
+        spent[0] = spent[2]
+        return spent[1], np.int64(shared.GROW_GROUPS)
     if outcome == _TOO_LARGE:
-        return row, np.int64(FULL)
+        return row, np.int64(shared.FULL)
     return row, np.int64(outcome)

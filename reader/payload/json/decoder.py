@@ -21,7 +21,7 @@ from reader.payload.json.time_forms import CUT
 from reader.payload.json.values import DOUBTFUL, JsonReader, shown
 from reader.payload.python_rows import read_rows
 from reader.payload.remembered.conversions import expanded
-from reader.payload.shared_kernels import DONE, GROW_GROUPS, GROW_KEYS
+from reader.payload.shared_kernels import DONE, Payloads
 from reader.payload.slots import SlotMemory, Slots, assemble, column_outputs
 
 Int64s = npt.NDArray[np.int64]
@@ -116,38 +116,27 @@ class JsonDecoder:
         for version, entry in program.entries.items():
             entries[spans.present & (versions == version)] = entry
         memory = SlotMemory(self._slots, count, room, self._items)
-        status, unknown = np.zeros(count, np.int64), np.full((count, 3), -1, np.int64)
-        keys, key_table = np.zeros((256, 2), np.int64), np.zeros(1024, np.int64)
-        counters, spent = np.zeros(3, np.int64), np.zeros(1, np.int64)
+        payloads = Payloads.of(
+            spans, entries, len(memory.capacity), (MAX_DEPTH, FRAME), self._budget.limits(room)
+        )
+        unknown = np.full((count, 3), -1, np.int64)
         # Its pages are touched only where there are escapes.
         side = empty_bytes(int((spans.ends - spans.starts).sum()) + 1)
-        groups = len(memory.capacity)
-        before = np.zeros(2 * groups, np.int64)
-        work = (
-            np.zeros(groups, np.int64), before, np.zeros((MAX_DEPTH, FRAME), np.int64),
-            np.zeros(len(program.members), np.int64), np.zeros(9, np.int64),
-        )  # fmt: skip
-        limits = np.array(self._budget.limits(room), np.int64)
-        row, outcome = 0, GROW_GROUPS
-        while outcome in (GROW_GROUPS, GROW_KEYS):
-            row, outcome = run_json(
-                spans.data, spans.starts, spans.ends, entries, row, program.nodes,
-                program.members, program.names, memory.arrays, *work, keys, key_table, side,
-                counters, status, unknown, limits, spent,
-            )  # fmt: skip
-            if outcome == GROW_GROUPS:
-                memory.grow(row, before[:groups])
-            elif outcome == GROW_KEYS:
-                keys = np.zeros((4 * len(keys), 2), np.int64)
-                key_table = np.zeros(4 * len(key_table), np.int64)
+        seen, counters, number = (np.zeros(n, np.int64) for n in (len(program.members), 3, 9))
+
+        def run(payloads: Payloads, first: int) -> Any:
+            arrays = program.nodes, program.members, program.names, memory.arrays
+            return run_json(payloads, first, *arrays, seen, side, counters, number, unknown)
+
+        row = memory.fill(payloads, run)
         self._items = 1.25 * memory.cursor / max(row, 1)
-        status, unknown = status[:row], unknown[:row]
+        status, unknown = payloads.status[:row], unknown[:row]
         arrays = assemble(self._columns, memory, row, spans.data, side, _CONVERTERS)
         noted = np.flatnonzero((unknown[:, 0] >= 0) & (status == DONE))
         reasons = self._reasons(spans.data, unknown[noted])
         problems = dict(zip(noted.tolist(), reasons, strict=True))
         deferred = np.flatnonzero(status == DEFERRED)
-        return Decoded(row, arrays, problems), deferred, int(spent[0])
+        return Decoded(row, arrays, problems), deferred, int(payloads.spent[0])
 
     def _reasons(self, data: npt.NDArray[np.uint8], notes: Int64s) -> Iterator[str]:
         """Yield the problem of each note that `run_json` left: a new text for a new note alone.

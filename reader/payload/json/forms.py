@@ -10,24 +10,8 @@ import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
 from reader.model.columns import FIRST_DAY, LAST_DAY
+from reader.payload.json import program
 from reader.payload.json.double import EXPONENTS, double_bits
-from reader.payload.json.program import (
-    ANY,
-    BOOLEAN,
-    CHARACTER,
-    DATE,
-    DECIMAL,
-    DOUBLE,
-    FRACTIONS,
-    INSTANT,
-    INTEGER,
-    JSON,
-    LOCAL,
-    MOST_DIGITS,
-    STRING,
-    TEXT_PART,
-    TIME,
-)
 from reader.payload.json.tokens import has_bytes, is_base64, number_end, short_integer, skip_space
 from reader.payload.shared_kernels import SlotArrays, put, put_span
 
@@ -74,17 +58,17 @@ def _scaled(number: Any, scale: int) -> Any:
     ``number``: as `number_end` fills it.
     """
     value = np.int64(number[0])
-    if number[8] > MOST_DIGITS:
+    if number[8] > program.MOST_DIGITS:
         return value, False
     if value == 0:
         return value, True
     shift = scale + number[4] - number[3]
     if shift > 0:
-        if number[8] + shift > MOST_DIGITS:
+        if number[8] + shift > program.MOST_DIGITS:
             return value, False
         for _ in range(shift):
             value *= 10
-    for _ in range(min(-shift, MOST_DIGITS + 1)):
+    for _ in range(min(-shift, program.MOST_DIGITS + 1)):
         if value % 10:
             return value, False
         value //= 10
@@ -97,7 +81,7 @@ def _long(data: Any, pos: int, end: int) -> Any:
     negative = data[pos] == 0x2D
     if negative:
         pos += 1
-    if end - pos != MOST_DIGITS + 1:
+    if end - pos != program.MOST_DIGITS + 1:
         return np.int64(0), False
     value = np.uint64(0)
     for i in range(pos, end):
@@ -118,26 +102,26 @@ def _put_number(
     kind, slot = nodes[node, 0], nodes[node, 1]
     if end - pos > _LONGEST:
         return False
-    if kind == DOUBLE:
+    if kind == program.DOUBLE:
         # Only where it is known to be the nearest double, and to print as the literal.
         power = number[4] - number[3]
-        if number[6] > 17 or number[8] > MOST_DIGITS or abs(power) > EXPONENTS:
+        if number[6] > 17 or number[8] > program.MOST_DIGITS or abs(power) > EXPONENTS:
             return False
         bits = double_bits(number[0], power, number[6] > 15)
         if bits < 0:
             return False
         put(memory, slot, element, bits | (number[1] << 63))
         return True
-    if kind == INTEGER:
+    if kind == program.INTEGER:
         value, fits = _scaled(number, 0)
-        if not fits and number[2] == MOST_DIGITS + 1:
+        if not fits and number[2] == program.MOST_DIGITS + 1:
             value, fits = _long(data, pos, end)
         if fits:
             put(memory, slot, element, value)
         return bool(fits)
-    if kind == DECIMAL:
+    if kind == program.DECIMAL:
         value, fits = _scaled(number, nodes[node, 4])
-        limit = 10 ** min(nodes[node, 3], MOST_DIGITS)
+        limit = 10 ** min(nodes[node, 3], program.MOST_DIGITS)
         if not fits or value >= limit or value <= -limit:
             return False
         put_span(memory, slot, element, value, -1 if value < 0 else 0)
@@ -155,22 +139,24 @@ def other_number(
     close = number_end(data, pos, end, number)
     if close < 0:
         return int(other_word(data, pos, end, nodes, node, element, memory))
-    if kind == ANY:
+    if kind == program.ANY:
         return int(close)
-    if kind == JSON and nodes[node, 3] == 0:
+    if kind == program.JSON and nodes[node, 3] == 0:
         put_span(memory, slot, element, pos, close - pos)
         return int(close)
-    if kind == STRING and form:
+    if kind == program.STRING and form:
         integer = number[3] == 0 and number[5] == 0
-        if form != FRACTIONS and (not integer or (data[pos] == 0x2D and data[pos + 1] == 0x30)):
+        if form != program.FRACTIONS and (
+            not integer or (data[pos] == 0x2D and data[pos + 1] == 0x30)
+        ):
             return -1
         put_span(memory, slot, element, pos, close - pos)
         return int(close)
-    if kind == BOOLEAN and close - pos == 1 and data[pos] <= 0x31:
+    if kind == program.BOOLEAN and close - pos == 1 and data[pos] <= 0x31:
         put(memory, slot, element, np.int64(data[pos] - 0x30))
         return int(close)
-    if kind == INTEGER and form & 7 > CHARACTER:
-        if form & 7 != INSTANT or close - pos > _LONGEST:
+    if kind == program.INTEGER and form & 7 > program.CHARACTER:
+        if form & 7 != program.INSTANT or close - pos > _LONGEST:
             return -1
         if number[6] == 0 and number[8] == 0:
             put(memory, slot, element, np.int64(0))
@@ -185,12 +171,12 @@ def other_word(
 ) -> int:  # fmt: skip
     """Read a bare word at ``pos`` as ``node`` wants it. The position after it, or -1: deferred."""
     kind, slot = nodes[node, 0], nodes[node, 1]
-    if kind in (DOUBLE, ANY) and node != TEXT_PART:
+    if kind in (program.DOUBLE, program.ANY) and node != program.TEXT_PART:
         bits, close = _special(data, pos, end)
-        if close >= 0 and kind == DOUBLE:
+        if close >= 0 and kind == program.DOUBLE:
             put(memory, slot, element, bits)
         return int(close)
-    if kind == JSON and nodes[node, 3] == 0:
+    if kind == program.JSON and nodes[node, 3] == 0:
         size = 0
         if has_bytes(data, pos, end, 0x74, 0x72, 0x75, 0x65):
             size = 4
@@ -212,30 +198,30 @@ def other_text(
     False: it is deferred.
     """
     kind, slot, form = nodes[node, 0], nodes[node, 1], nodes[node, 5]
-    if kind == STRING:
+    if kind == program.STRING:
         put_span(memory, slot, element, pos, end - pos)
         return True
-    if kind == JSON and nodes[node, 3] == 0:
+    if kind == program.JSON and nodes[node, 3] == 0:
         put_span(memory, slot, element, pos - 1, end - pos + 2)
         return True
     if pos >= end:
         return False
-    if kind == BOOLEAN:
+    if kind == program.BOOLEAN:
         return bool(_boolean(data, pos, end, slot, element, memory))
-    if kind == INTEGER and form & 7 > CHARACTER:
+    if kind == program.INTEGER and form & 7 > program.CHARACTER:
         return bool(_time_of_text(data, pos, end, nodes, node, element, memory, note))
-    if kind == INTEGER and form == CHARACTER:
+    if kind == program.INTEGER and form == program.CHARACTER:
         if end - pos == 1:
             put(memory, slot, element, np.int64(data[pos]))
         return bool(end - pos == 1)
-    if kind == DOUBLE:
+    if kind == program.DOUBLE:
         bits, close = _special(data, pos, end)
         if close == end:
             put(memory, slot, element, bits)
             return True
-    if kind == DECIMAL and (form or is_base64(data, pos, end)):
+    if kind == program.DECIMAL and (form or is_base64(data, pos, end)):
         return False
-    if kind not in (DOUBLE, INTEGER, DECIMAL):
+    if kind not in (program.DOUBLE, program.INTEGER, program.DECIMAL):
         return False
     if number_end(data, pos, end, number) != end:
         return False
@@ -286,9 +272,9 @@ def _put_time(
     # An offset may lead into another day.
     day = days + seconds // _DAY
     second = seconds % _DAY
-    if form in (DATE, INSTANT) and (day < FIRST_DAY or day > LAST_DAY):
+    if form in (program.DATE, program.INSTANT) and (day < FIRST_DAY or day > LAST_DAY):
         return False
-    if form == DATE:
+    if form == program.DATE:
         put(memory, nodes[node, 1], element, day)
         return True
     a_second, unit, most = _UNITS[form >> 3]
@@ -355,17 +341,17 @@ def time_of_numbers(
             break
         if data[pos - 1] != 0x2C:
             return -1
-    if form == DATE and count != 3:
+    if form == program.DATE and count != 3:
         return -1
-    if form == TIME and (count < 2 or count > 4):
+    if form == program.TIME and (count < 2 or count > 4):
         return -1
-    if form == LOCAL and count < 5:
+    if form == program.LOCAL and count < 5:
         return -1
-    if form not in (DATE, TIME, LOCAL):
+    if form not in (program.DATE, program.TIME, program.LOCAL):
         return -1
     days = np.int64(0)
     first = 0
-    if form != TIME:
+    if form != program.TIME:
         days = _days(number[0], number[1], number[2])
         if days == _BAD:
             return -1
@@ -406,7 +392,7 @@ def _time_of_text(
     """Write the date or time in ISO 8601 at ``data[pos:end]``."""
     form = nodes[node, 5] & 7
     days, seconds, nanos = np.int64(0), np.int64(0), np.int64(0)
-    if form != TIME:
+    if form != program.TIME:
         sign = data[pos]
         if sign == 0x2D or sign == 0x2B:
             pos += 1
@@ -427,11 +413,11 @@ def _time_of_text(
         if days == _BAD:
             return False
         pos += 6
-        if form != DATE:
+        if form != program.DATE:
             if pos >= end or data[pos] not in (0x54, 0x74, 0x20):
                 return False
             pos += 1
-    if form != DATE:
+    if form != program.DATE:
         hour, minute, second = _two(data, pos, end), _two(data, pos + 3, end), np.int64(0)
         if hour < 0 or minute < 0 or data[pos + 2] != 0x3A:
             return False
@@ -456,7 +442,7 @@ def _time_of_text(
         seconds = _of_day(hour, minute, second)
         if seconds < 0:
             return False
-    if form == INSTANT:
+    if form == program.INSTANT:
         if pos >= end:
             return False
         sign = data[pos]

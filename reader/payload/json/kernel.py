@@ -11,48 +11,10 @@ from typing import Any
 import numpy as np
 
 from reader.kernels.compiling import inlined, kernel
+from reader.payload import shared_kernels as shared
+from reader.payload.json import program, tokens
 from reader.payload.json.double import double_bits
 from reader.payload.json.forms import other_number, other_text, other_word, time_of_numbers
-from reader.payload.json.program import (
-    ANY,
-    ARRAY,
-    BASE64,
-    BOOLEAN,
-    DOUBLE,
-    INTEGER,
-    JSON,
-    MAP,
-    OBJECT,
-    PAIRS,
-    STRING,
-    TEXT_PART,
-)
-from reader.payload.json.tokens import (
-    has_bytes,
-    is_base64,
-    is_name,
-    json_text,
-    short_decimal,
-    short_integer,
-    skip_space,
-    string_end,
-    unescape,
-)
-from reader.payload.shared_kernels import (
-    DONE,
-    FULL,
-    GROW_GROUPS,
-    GROW_KEYS,
-    SlotArrays,
-    compare_names,
-    has_twice,
-    mark,
-    next_element,
-    overflows,
-    put,
-    put_span,
-    take_back,
-)
 
 DEFERRED = -1
 DOUBTFUL_BYTES = -2
@@ -79,13 +41,15 @@ def _find(data: Any, pos: int, end: int, names: Any, members: Any, first: int, c
         if index >= count:
             index -= count
         member = first + index
-        if members[member, 1] == size and is_name(data, pos, end, names, members[member, 0], size):
+        if members[member, 1] == size and tokens.is_name(
+            data, pos, end, names, members[member, 0], size
+        ):
             return index
     low, high = 0, count if count > _TRIED else 0
     while low < high:
         middle = (low + high) // 2
         member = first + members[first + middle, 3]
-        order = compare_names(data, pos, size, names, members[member, 0], members[member, 1])
+        order = shared.compare_names(data, pos, size, names, members[member, 0], members[member, 1])
         if order == 0:
             return int(members[first + middle, 3])
         if order < 0:
@@ -135,7 +99,7 @@ def _compare_key(data: Any, pos: int, end: int, names: Any, members: Any, member
 
 @kernel
 def _put_json(
-    data: Any, start: int, end: int, slot: int, element: int, memory: SlotArrays, side: Any,
+    data: Any, start: int, end: int, slot: int, element: int, memory: shared.SlotArrays, side: Any,
     counters: Any,
 ) -> None:  # fmt: skip
     """Write the JSON value ``data[start:end]`` as compact text."""
@@ -144,22 +108,22 @@ def _put_json(
     for i in range(start, end):
         if data[i] <= 0x20 or data[i] == 0x5C:
             to = counters[1]
-            counters[1] = json_text(data, start, end, side, to)
-            put_span(memory, slot, element, ~to, counters[1] - to)
+            counters[1] = tokens.json_text(data, start, end, side, to)
+            shared.put_span(memory, slot, element, ~to, counters[1] - to)
             return
-    put_span(memory, slot, element, start, end - start)
+    shared.put_span(memory, slot, element, start, end - start)
 
 
 @kernel
 def _is_indented(data: Any, start: int, end: int) -> bool:
     """Whether a payload begins as those of Python's client do: `values.INDENTED`."""
-    return bool(has_bytes(data, start, end, _OPEN_BRACE, 0x0A, 0x20, _QUOTE))
+    return bool(tokens.has_bytes(data, start, end, _OPEN_BRACE, 0x0A, 0x20, _QUOTE))
 
 
 @inlined
 def _scalar(
     data: Any, pos: int, end: int, start: int, nodes: Any, node: int, element: int,
-    memory: SlotArrays, side: Any, counters: Any, number: Any, note: Any,
+    memory: shared.SlotArrays, side: Any, counters: Any, number: Any, note: Any,
 ) -> Any:  # fmt: skip
     """Read the string, number or literal at ``pos`` as ``node`` wants it.
 
@@ -169,71 +133,71 @@ def _scalar(
     slot = nodes[node, 1]
     byte = data[pos]
     if byte == _QUOTE:
-        close, escapes = string_end(data, pos, end)
+        close, escapes = tokens.string_end(data, pos, end)
         if close < 0:
             return -1
         begin = pos + 1
         size = close - begin
         if escapes:
             to = counters[1]
-            after = unescape(data, begin, close, side, to)
-            if after < 0 or kind not in (STRING, ANY, JSON):
+            after = tokens.unescape(data, begin, close, side, to)
+            if after < 0 or kind not in (program.STRING, program.ANY, program.JSON):
                 return -1
             begin = ~to
             size = after - to
-            if kind == STRING:
+            if kind == program.STRING:
                 counters[1] = after
-        if kind == STRING:
-            put_span(memory, slot, element, begin, size)
-        elif kind == BASE64:
-            if not is_base64(data, begin, close):
+        if kind == program.STRING:
+            shared.put_span(memory, slot, element, begin, size)
+        elif kind == program.BASE64:
+            if not tokens.is_base64(data, begin, close):
                 return -1
             if nodes[node, 5] and size and _is_indented(data, start, end):
                 if note[0] < 0:
                     note[0], note[1], note[2] = node, DOUBTFUL_BYTES, DOUBTFUL_BYTES
             else:
-                put_span(memory, slot, element, begin, size | (1 << 32))
-        elif kind == JSON and escapes:
+                shared.put_span(memory, slot, element, begin, size | (1 << 32))
+        elif kind == program.JSON and escapes:
             if nodes[node, 3]:
                 return -1
             _put_json(data, pos, close + 1, slot, element, memory, side, counters)
-        elif kind != ANY and not other_text(
+        elif kind != program.ANY and not other_text(
             data, begin, close, nodes, node, element, memory, number, note
         ):
             return -1
         return close + 1
     if byte == 0x2D or 0x30 <= byte <= 0x39:
-        if kind == INTEGER:
-            value, close = short_integer(data, pos, end)
+        if kind == program.INTEGER:
+            value, close = tokens.short_integer(data, pos, end)
             if close >= 0 and nodes[node, 7] <= value <= nodes[node, 4]:
-                put(memory, slot, element, value * nodes[node, 3])
+                shared.put(memory, slot, element, value * nodes[node, 3])
                 return close
-        elif kind == DOUBLE:
-            value, places, close = short_decimal(data, pos, end)
+        elif kind == program.DOUBLE:
+            value, places, close = tokens.short_decimal(data, pos, end)
             if close >= 0:
                 sign = np.int64(byte == 0x2D) << 63
-                put(memory, slot, element, double_bits(value, -places, False) | sign)
+                shared.put(memory, slot, element, double_bits(value, -places, False) | sign)
                 return close
         return other_number(data, pos, end, nodes, node, element, memory, number, note)
-    if has_bytes(data, pos, end, 0x6E, 0x75, 0x6C, 0x6C):
+    if tokens.has_bytes(data, pos, end, 0x6E, 0x75, 0x6C, 0x6C):
         return pos + 4
-    if kind in (BOOLEAN, ANY):
-        if has_bytes(data, pos, end, 0x74, 0x72, 0x75, 0x65):
-            if kind == BOOLEAN:
-                put(memory, slot, element, 1)
+    if kind in (program.BOOLEAN, program.ANY):
+        if tokens.has_bytes(data, pos, end, 0x74, 0x72, 0x75, 0x65):
+            if kind == program.BOOLEAN:
+                shared.put(memory, slot, element, 1)
             return pos + 4
-        if byte == 0x66 and has_bytes(data, pos + 1, end, 0x61, 0x6C, 0x73, 0x65):
-            if kind == BOOLEAN:
-                put(memory, slot, element, 0)
+        if byte == 0x66 and tokens.has_bytes(data, pos + 1, end, 0x61, 0x6C, 0x73, 0x65):
+            if kind == program.BOOLEAN:
+                shared.put(memory, slot, element, 0)
             return pos + 5
     return other_word(data, pos, end, nodes, node, element, memory)
 
 
 @inlined
 def _message(
-    data: Any, start: int, end: int, root: int, row: int, nodes: Any, members: Any, names: Any,
-    memory: SlotArrays, at: Any, stack: Any, seen: Any, keys: Any, key_table: Any, side: Any,
-    counters: Any, number: Any, note: Any, limit: Any,
+    payloads: shared.Payloads, row: int, nodes: Any, members: Any, names: Any,
+    memory: shared.SlotArrays, seen: Any, side: Any, counters: Any, number: Any, note: Any,
+    limit: Any,
 ) -> Any:  # fmt: skip
     """Read one payload: DONE, DEFERRED, GROW_KEYS, or _TOO_LARGE: more bytes than ``limit``.
 
@@ -241,7 +205,11 @@ def _message(
     besides those that each row takes. ``note`` is of the first problem: node, and start and end of
     an unknown field's name or what else there is; node -1 if there is none.
     """
-    pos = skip_space(data, start, end)
+    data, start, end, root = (
+        payloads.data, payloads.starts[row], payloads.ends[row], payloads.entries[row],
+    )  # fmt: skip
+    at, stack, keys = payloads.at, payloads.stack, payloads.keys
+    pos = tokens.skip_space(data, start, end)
     if pos >= end or (data[pos] != _OPEN_BRACE and data[pos] != _OPEN_BRACKET):
         return DEFERRED
     depth = 0
@@ -251,7 +219,7 @@ def _message(
     state = _VALUE
     at[0] = row
     while True:
-        pos = skip_space(data, pos, end)
+        pos = tokens.skip_space(data, pos, end)
         if pos >= end:
             return DEFERRED
         byte = data[pos]
@@ -261,10 +229,10 @@ def _message(
                 kind = nodes[node, 0]
                 if depth == MAX_DEPTH:
                     return DEFERRED
-                if byte == _OPEN_BRACE and kind == OBJECT:
+                if byte == _OPEN_BRACE and kind == program.OBJECT:
                     counters[0] += 1
-                    mark(memory, nodes[node, 1], element)
-                elif kind == INTEGER and byte == _OPEN_BRACKET:
+                    shared.mark(memory, nodes[node, 1], element)
+                elif kind == program.INTEGER and byte == _OPEN_BRACKET:
                     pos = time_of_numbers(
                         data, pos, end, nodes, node, element, memory, number, note
                     )
@@ -272,10 +240,14 @@ def _message(
                         return DEFERRED
                     state = _AFTER
                     continue
-                elif kind == JSON:
+                elif kind == program.JSON:
                     if byte == _OPEN_BRACKET and nodes[node, 3]:
                         return DEFERRED
-                elif kind not in (ANY, PAIRS, MAP if byte == _OPEN_BRACE else ARRAY):
+                elif kind not in (
+                    program.ANY,
+                    program.PAIRS,
+                    program.MAP if byte == _OPEN_BRACE else program.ARRAY,
+                ):
                     return DEFERRED
                 stack[depth, 0] = node
                 stack[depth, 1] = 0
@@ -303,33 +275,33 @@ def _message(
         if byte == (_CLOSE_BRACE if braces else _CLOSE_BRACKET):
             pos += 1
             if used_keys - stack[top, 2] > 1:
-                if 4 * (used_keys - stack[top, 2]) > len(key_table):
-                    return GROW_KEYS
-                if has_twice(data, keys, stack[top, 2], used_keys, key_table):
+                if 4 * (used_keys - stack[top, 2]) > len(payloads.key_table):
+                    return shared.GROW_KEYS
+                if shared.has_twice(data, keys, stack[top, 2], used_keys, payloads.key_table):
                     return DEFERRED
             used_keys = stack[top, 2]
-            if ARRAY <= kind <= MAP:
-                put(memory, nodes[holder, 1], at[nodes[holder, 2]], stack[top, 1])
-            elif kind == JSON:
+            if program.ARRAY <= kind <= program.MAP:
+                shared.put(memory, nodes[holder, 1], at[nodes[holder, 2]], stack[top, 1])
+            elif kind == program.JSON:
                 to = at[nodes[holder, 2]]
                 _put_json(data, stack[top, 5], pos, nodes[holder, 1], to, memory, side, counters)
             depth -= 1
             if depth == 0:
                 counters[2] = cost
-                return DONE if skip_space(data, pos, end) == end else DEFERRED
+                return shared.DONE if tokens.skip_space(data, pos, end) == end else DEFERRED
             state = _AFTER
             continue
         if state == _AFTER:
             if byte != _COMMA:
                 return DEFERRED
-            pos = skip_space(data, pos + 1, end)
+            pos = tokens.skip_space(data, pos + 1, end)
         state = _VALUE
         node = 0
-        if kind == JSON:
-            node = TEXT_PART
-        elif kind == ANY:
+        if kind == program.JSON:
+            node = program.TEXT_PART
+        elif kind == program.ANY:
             node = holder
-        elif ARRAY <= kind <= MAP:
+        elif program.ARRAY <= kind <= program.MAP:
             node = nodes[holder, 3]
             stack[top, 1] += 1
             inner = nodes[holder, 5]
@@ -337,17 +309,17 @@ def _message(
             if cost > limit:
                 return _TOO_LARGE
             if inner >= 0:
-                next_element(memory, at, inner)
+                shared.next_element(memory, at, inner)
         if not braces:
             continue
         index = -1
         close = pos
-        if kind == OBJECT:
+        if kind == program.OBJECT:
             first, count = nodes[holder, 3], nodes[holder, 4]
             index = stack[top, 3]
             if index < count:
                 size = members[first + index, 1]
-                if is_name(data, pos, end, names, members[first + index, 0], size):
+                if tokens.is_name(data, pos, end, names, members[first + index, 0], size):
                     close = pos + size - 1
                 else:
                     index = -1
@@ -356,11 +328,11 @@ def _message(
         if index < 0:
             if pos >= end or data[pos] != _QUOTE:
                 return DEFERRED
-            close, escapes = string_end(data, pos, end)
+            close, escapes = tokens.string_end(data, pos, end)
             if close < 0 or escapes:
                 return DEFERRED
         pos += 1
-        if kind == OBJECT:
+        if kind == program.OBJECT:
             if index < 0:
                 index = _find(data, pos - 1, close + 1, names, members, first, count, stack[top, 3])
             if index >= 0:
@@ -375,22 +347,24 @@ def _message(
                 note[0], note[1], note[2] = holder, pos, close
         if index < 0:
             if used_keys == len(keys):
-                return GROW_KEYS
+                return shared.GROW_KEYS
             keys[used_keys, 0] = pos
             keys[used_keys, 1] = close
             used_keys += 1
-            if kind == MAP:
-                put_span(memory, nodes[holder, 4], at[max(nodes[holder, 5], 0)], pos, close - pos)
-            elif kind == PAIRS:
+            if kind == program.MAP:
+                shared.put_span(
+                    memory, nodes[holder, 4], at[max(nodes[holder, 5], 0)], pos, close - pos
+                )
+            elif kind == program.PAIRS:
                 # The item is an object of two members, the key and the value.
                 element = at[nodes[node, 2]]
-                mark(memory, nodes[node, 1], element)
+                shared.mark(memory, nodes[node, 1], element)
                 first = nodes[node, 3]
                 key = members[first, 2]
                 if not other_text(data, pos, close, nodes, key, element, memory, number, note):
                     return DEFERRED
                 node = members[first + 1, 2]
-        pos = skip_space(data, close + 1, end)
+        pos = tokens.skip_space(data, close + 1, end)
         if pos >= end or data[pos] != _COLON:
             return DEFERRED
         pos += 1
@@ -398,67 +372,49 @@ def _message(
 
 @kernel
 def run_json(
-    data: Any, starts: Any, ends: Any, entries: Any, first: int, nodes: Any, members: Any,
-    names: Any, memory: SlotArrays, at: Any, before: Any, stack: Any, seen: Any, number: Any,
-    keys: Any, key_table: Any, side: Any, counters: Any, status: Any, unknown: Any, limits: Any,
-    spent: Any,
+    payloads: shared.Payloads, first: int, nodes: Any, members: Any, names: Any,
+    memory: shared.SlotArrays, seen: Any, side: Any, counters: Any, number: Any, unknown: Any,
 ) -> Any:  # fmt: skip
-    """Read rows ``first``, ... as ``entries[row]`` says (-1: leave it NULL).
+    """Read rows ``first``, ... by the program.
 
     (rows done, DONE, GROW_... or FULL): after growing, call again with the row. ``status`` is DONE
-    or DEFERRED; ``unknown[row]`` is the ``note`` of `_message`. ``limits``: bytes of columns, of
-    all rows together; of one; least that any has; and more for each byte of its payload.
-    ``spent[0]`` are
-    those so far. A row of more than one may have is deferred.
+    or DEFERRED; ``unknown[row]`` is the ``note`` of `_message`. A row of more bytes of columns than
+    one may have is deferred.
 
     Where groups are too small all rows are read first, to count: then the cursors say what is
     needed, and ``before``, ``counters`` and ``spent[0]`` are as they were before the row. Working
-    memory: ``at`` and ``before`` (2 elements a group), ``stack`` (`MAX_DEPTH`, `FRAME`), ``seen``
-    (a member) and ``number`` (9).
+    memory: ``seen`` (a member) and ``number`` (9).
     """
-    groups = len(memory.cursor)
-    short: Any = np.int64(-1)
-    spent_before_short = np.int64(0)
-    side_before_short = np.int64(0)
-    outcome: Any = np.int64(DONE)
+    spent, status = payloads.spent, payloads.status
+    spent[1] = -1
+    outcome: Any = np.int64(shared.DONE)
     row = first
-    while row < len(starts):
-        if entries[row] < 0:
+    while row < len(payloads.starts):
+        if payloads.entries[row] < 0:
             row += 1
             continue
-        for group in range(groups):
-            before[groups + group] = memory.cursor[group]
+        limit, most = shared.begin_row(payloads, memory, row)
         used_side = counters[1]
         unknown[row, 0] = -1
-        most = min(limits[1], limits[2] + limits[3] * (ends[row] - starts[row]))
-        # The first that takes anything may take all that a message may.
-        limit = min(most, max(limits[0] - spent[0], 0)) if spent[0] else most
         outcome = np.int64(_message(
-            data, starts[row], ends[row], entries[row], row, nodes, members, names, memory, at,
-            stack, seen, keys, key_table, side, counters, number, unknown[row], limit,
+            payloads, row, nodes, members, names, memory, seen, side, counters, number,
+            unknown[row], limit,
         ))  # fmt: skip
-        if outcome == DONE:
-            if short < 0 and overflows(memory):
-                short = row
-                spent_before_short = spent[0]
-                side_before_short = used_side
-                for group in range(groups):
-                    before[group] = before[groups + group]
-            spent[0] += counters[2]
-            status[row] = DONE
+        if outcome == shared.DONE:
+            shared.end_row(payloads, memory, row, counters[2], used_side)
+            status[row] = shared.DONE
             row += 1
             continue
-        take_back(memory, row, before[groups:])
+        shared.take_back(memory, row, payloads.before[len(memory.cursor) :])
         counters[1] = used_side
-        if outcome == GROW_KEYS or (outcome == _TOO_LARGE and limit < most):
+        if outcome == shared.GROW_KEYS or (outcome == _TOO_LARGE and limit < most):
             break
         status[row] = DEFERRED
-        outcome = np.int64(DONE)
+        outcome = np.int64(shared.DONE)
         row += 1
-    if short >= 0:
-        spent[0] = spent_before_short
-        counters[1] = side_before_short
-        return short, np.int64(GROW_GROUPS)
+    if spent[1] >= 0:
+        spent[0], counters[1] = spent[2], spent[3]
+        return spent[1], np.int64(shared.GROW_GROUPS)
     if outcome == _TOO_LARGE:
-        return row, np.int64(FULL)
+        return row, np.int64(shared.FULL)
     return row, outcome

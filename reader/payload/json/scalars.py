@@ -19,15 +19,7 @@ from reader.model.columns import FIRST_DAY, FIRST_MICROS, LAST_DAY, LAST_MICROS
 from reader.payload.avro.text import number_text
 from reader.payload.avro_schema import Enum, Fixed, Primitive
 from reader.payload.column_types import TEXT_DIGITS, Leaf
-from reader.payload.json.numbers import (
-    SPECIAL,
-    Number,
-    exact_double,
-    exact_integer,
-    exact_unscaled,
-    exact_whole,
-    is_number,
-)
+from reader.payload.json import numbers
 from reader.payload.json.time_forms import Cut, time_form
 
 FACTORS = {"time-millis": 1000, "timestamp-millis": 1000, "local-timestamp-millis": 1000}
@@ -92,29 +84,31 @@ def _text(value: Any) -> str | None:
 
 def _integer_literal(value: Any) -> str | None:
     """The digits of an integer: of one value there is one text."""
-    if type(value) is not Number or not value.text.removeprefix("-").isdigit():
+    if type(value) is not numbers.Number or not value.text.removeprefix("-").isdigit():
         return None
     return None if value.text == "-0" else value.text
 
 
 def _any_literal(value: Any) -> str | None:
-    return value.text if type(value) is Number and value.text not in SPECIAL else None
+    return (
+        value.text if type(value) is numbers.Number and value.text not in numbers.SPECIAL else None
+    )
 
 
 def _boolean(value: Any) -> bool | None:
     if type(value) is str and value in (*_TRUE, *_FALSE):
         return value in _TRUE
-    return value.text == "1" if type(value) is Number and value.text in ("0", "1") else None
+    return value.text == "1" if type(value) is numbers.Number and value.text in ("0", "1") else None
 
 
 def _double(value: Any) -> float | None:
     if type(value) is str:
-        return SPECIAL.get(value)
-    return exact_double(value.text) if type(value) is Number else None
+        return numbers.SPECIAL.get(value)
+    return numbers.exact_double(value.text) if type(value) is numbers.Number else None
 
 
 def _quoted_double(value: Any) -> float | None:
-    return exact_double(value) if type(value) is str and is_number(value) else None
+    return numbers.exact_double(value) if type(value) is str and numbers.is_number(value) else None
 
 
 def bounds(node: Primitive) -> tuple[int, int]:
@@ -136,7 +130,7 @@ def _integer(node: Primitive) -> Scalar:
     form = time_form(node)
 
     def first_form(value: Any) -> int | None:
-        found = exact_integer(value.text, bits) if type(value) is Number else None
+        found = numbers.exact_integer(value.text, bits) if type(value) is numbers.Number else None
         if found is None or not least <= found * factor <= greatest:
             return None
         return found * factor
@@ -162,15 +156,15 @@ _TIMES = {
 
 
 def _whole(value: Any) -> int | None:
-    if type(value) is Number:
-        return exact_whole(value.text)
-    return exact_whole(value) if type(value) is str and is_number(value) else None
+    if type(value) is numbers.Number:
+        return numbers.exact_whole(value.text)
+    return numbers.exact_whole(value) if type(value) is str and numbers.is_number(value) else None
 
 
 def _char(value: Any) -> int | None:
     """The number of a character; a digit in quotes is a character, too, and no number."""
-    if type(value) is Number:
-        return exact_whole(value.text)
+    if type(value) is numbers.Number:
+        return numbers.exact_whole(value.text)
     short = type(value) is str and len(value) == 1 and utf8(value) is not None
     return ord(value) if short and ord(value) < 1 << 16 else None
 
@@ -194,12 +188,12 @@ def _decimal(node: Fixed | Primitive, layout: Leaf) -> Scalar:
 
     def column(text: str) -> Decimal | str | int | None:
         if layout.tag != "decimal":
-            return exact_whole(text)
-        unscaled = exact_unscaled(text, *own)
+            return numbers.exact_whole(text)
+        unscaled = numbers.exact_unscaled(text, *own)
         return None if unscaled is None else shown(unscaled)
 
     def first_form(value: Any) -> Decimal | str | int | None:
-        if type(value) is Number:
+        if type(value) is numbers.Number:
             return column(value.text)
         unscaled = _unscaled(value, digits, limit) if connect and type(value) is str else None
         if unscaled is None:
@@ -209,7 +203,7 @@ def _decimal(node: Fixed | Primitive, layout: Leaf) -> Scalar:
 
     def quoted(value: Any) -> Decimal | str | int | None:
         # Some digits are base64 as well, and it may be the number of these bytes.
-        if type(value) is not str or not is_number(value) or _base64(value) is not None:
+        if type(value) is not str or not numbers.is_number(value) or _base64(value) is not None:
             return None
         return column(value)
 

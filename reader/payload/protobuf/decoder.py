@@ -3,10 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from reader.kernels.array_types import Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload.budget import UNBOUNDED, Decoded, OutputBudget
 from reader.payload.column_types import Struct
@@ -33,7 +32,7 @@ class ProtobufDecoder:
             for v, schema in schemas
         }
 
-    def decode(self, spans: ByteSpans, versions: npt.NDArray[np.int64], room: int) -> Decoded:
+    def decode(self, spans: ByteSpans, versions: Int64s, room: int) -> Decoded:
         """As many of the first rows as fit ``room``: wanted columns, one value a span.
 
         Every present row's version must be one that the decoder was made with.

@@ -16,21 +16,8 @@ from google.protobuf.message import DecodeError, Message
 
 from reader.errors import UnsupportedError
 from reader.model.column_names import ColumnNames
-from reader.payload.column_types import (
-    BINARY,
-    BOOLEAN,
-    DOUBLE,
-    JSON_TEXT,
-    NUMBER,
-    TEXT,
-    UNSIGNED,
-    Layout,
-    ListOf,
-    MapOf,
-    Member,
-    Struct,
-    column_name,
-)
+from reader.payload import column_types
+from reader.payload.avro_schema import MALFORMED
 
 # A message used twice is copied, so few descriptors can make a huge tree.
 MAX_NODES = 20_000
@@ -38,14 +25,14 @@ CUT_NODES = 2_000
 MAX_DEPTH = 64
 MESSAGES = (FieldDescriptor.TYPE_MESSAGE, FieldDescriptor.TYPE_GROUP)
 _LEAVES = {
-    FieldDescriptor.TYPE_BOOL: BOOLEAN,
-    FieldDescriptor.TYPE_BYTES: BINARY,
-    FieldDescriptor.TYPE_DOUBLE: DOUBLE,
-    FieldDescriptor.TYPE_ENUM: TEXT,
-    FieldDescriptor.TYPE_FIXED64: UNSIGNED,
-    FieldDescriptor.TYPE_FLOAT: DOUBLE,
-    FieldDescriptor.TYPE_STRING: TEXT,
-    FieldDescriptor.TYPE_UINT64: UNSIGNED,
+    FieldDescriptor.TYPE_BOOL: column_types.BOOLEAN,
+    FieldDescriptor.TYPE_BYTES: column_types.BINARY,
+    FieldDescriptor.TYPE_DOUBLE: column_types.DOUBLE,
+    FieldDescriptor.TYPE_ENUM: column_types.TEXT,
+    FieldDescriptor.TYPE_FIXED64: column_types.UNSIGNED,
+    FieldDescriptor.TYPE_FLOAT: column_types.DOUBLE,
+    FieldDescriptor.TYPE_STRING: column_types.TEXT,
+    FieldDescriptor.TYPE_UINT64: column_types.UNSIGNED,
 }
 # These carry JSON, and contain themselves.
 _JSON = {f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue")}
@@ -64,7 +51,7 @@ class ProtobufSchema:
 
     message: type[Message]
     descriptor: Descriptor
-    layout: Layout
+    layout: column_types.Layout
     proto3: frozenset[str] = frozenset()
 
 
@@ -79,15 +66,7 @@ def native_schema(definition: str) -> ProtobufSchema:
         _add(pool, files, parsed["rootFileDescriptorName"])
         found = pool.FindMessageTypeByName(parsed["rootMessageTypeName"])
         return _schema(found, proto3)
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        DecodeError,
-        RecursionError,
-    ) as error:
+    except (*MALFORMED, DecodeError) as error:
         raise _unusable(error) from error
 
 
@@ -107,14 +86,7 @@ def plain_schema(parsing_info: str | None) -> ProtobufSchema:
         pool = descriptor_pool.DescriptorPool()
         pool.AddSerializedFile(file.SerializeToString())
         return _schema(pool.FindMessageTypeByName("Payload"))
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except MALFORMED as error:
         raise _unusable(error) from error
 
 
@@ -174,7 +146,7 @@ def _schema(descriptor: Descriptor, proto3: frozenset[str] = frozenset()) -> Pro
     return ProtobufSchema(made, descriptor, layout, proto3)
 
 
-def _cut(descriptor: Descriptor) -> Layout:
+def _cut(descriptor: Descriptor) -> column_types.Layout:
     """Return the columns of as many levels of messages as there is room for, text below."""
     levels, layout = 1, _Layouts(1, 1 << 30).message(descriptor, ())
     while levels < MAX_DEPTH:
@@ -197,7 +169,7 @@ class _Layouts:
         self.nodes = 0
         self.levels, self.most = levels, most
 
-    def message(self, descriptor: Descriptor, path: tuple[str, ...]) -> Layout:
+    def message(self, descriptor: Descriptor, path: tuple[str, ...]) -> column_types.Layout:
         self.nodes += 1
         if self.nodes > self.most:
             raise _TooLargeError
@@ -205,23 +177,27 @@ class _Layouts:
         # Neither Parquet nor Delta has a struct without members, or one inside itself.
         below = name in path or len(path) >= self.levels
         if below or name in _JSON or not descriptor.fields:
-            return JSON_TEXT
+            return column_types.JSON_TEXT
         columns = ColumnNames()
-        return Struct(
+        return column_types.Struct(
             tuple(
-                Member(f.name, columns.add(column_name(f.name)), self.field(f, (*path, name)))
+                column_types.Member(
+                    f.name,
+                    columns.add(column_types.column_name(f.name)),
+                    self.field(f, (*path, name)),
+                )
                 for f in descriptor.fields
             )
         )
 
-    def field(self, field: FieldDescriptor, path: tuple[str, ...]) -> Layout:
+    def field(self, field: FieldDescriptor, path: tuple[str, ...]) -> column_types.Layout:
         if is_map(field):
-            return MapOf(self.value(message_of(field).fields_by_name["value"], path))
+            return column_types.MapOf(self.value(message_of(field).fields_by_name["value"], path))
         value = self.value(field, path)
-        return ListOf(value) if field.is_repeated else value
+        return column_types.ListOf(value) if field.is_repeated else value
 
-    def value(self, field: FieldDescriptor, path: tuple[str, ...]) -> Layout:
+    def value(self, field: FieldDescriptor, path: tuple[str, ...]) -> column_types.Layout:
         self.nodes += 1
         if field.type in MESSAGES:
             return self.message(message_of(field), path)
-        return _LEAVES.get(field.type, NUMBER)
+        return _LEAVES.get(field.type, column_types.NUMBER)

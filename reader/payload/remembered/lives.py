@@ -18,12 +18,10 @@ force does not: the numbers go on.) Rules:
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from reader.kernels.array_types import Int64s
 from reader.model import SchemaInfo, StoredTimes
 from reader.payload.column_types import LIFE
-
-Int64s = npt.NDArray[np.int64]
 
 
 class SchemaLives:

@@ -22,15 +22,6 @@ from reader.pulsar.binary.broker_client import BrokerClient
 from reader.pulsar.binary.frames import prewarm
 from reader.pulsar.binary.producer import OutgoingEntry, Producer
 from reader.pulsar.binary.publisher import Publisher
-from reader.pulsar.binary.schema_messages import SchemaFound
 from reader.pulsar.binary.service_address import parse_service_url
 
-__all__ = [
-    "BrokerClient",
-    "OutgoingEntry",
-    "Producer",
-    "Publisher",
-    "SchemaFound",
-    "parse_service_url",
-    "prewarm",
-]
+__all__ = ["BrokerClient", "OutgoingEntry", "Producer", "Publisher", "parse_service_url", "prewarm"]

@@ -2,13 +2,7 @@
 
 from google.protobuf.message import Message
 
-from reader.errors import (
-    ConfigurationError,
-    NotFoundError,
-    PulsarLakeError,
-    UnavailableError,
-    plain_text,
-)
+from reader import errors
 from reader.wire import pulsar_pb2 as api
 
 _LOCATED = (api.CommandLookupTopicResponse.Redirect, api.CommandLookupTopicResponse.Connect)
@@ -36,22 +30,22 @@ def failed_answer(answer: Message) -> api.CommandError | None:
     return None
 
 
-def refusal(failed: api.CommandError | api.CommandSendError, what: str) -> PulsarLakeError:
+def refusal(failed: api.CommandError | api.CommandSendError, what: str) -> errors.PulsarLakeError:
     """Return the error for a api.ServerError. what: the request, and its topic."""
     error = failed.error if failed.HasField("error") else None
     said = broker_text(failed) or f"error {error}"
     if error in _IDENTITY:
-        return ConfigurationError(
+        return errors.ConfigurationError(
             f"no permission for {what}", hint=f"check the identity in [pulsar]: {said}"
         )
     if error == api.ServerError.TopicNotFound:
-        return NotFoundError(f"{what} does not exist: {said}")
+        return errors.NotFoundError(f"{what} does not exist: {said}")
     if error in _OUR_FAULT:
-        return ConfigurationError(f"the broker refuses {what}", hint=said)
+        return errors.ConfigurationError(f"the broker refuses {what}", hint=said)
     # Among the others all that a new lookup puts right, ServiceNotReady above all.
-    return UnavailableError(f"the broker does not serve {what}: {said}")
+    return errors.UnavailableError(f"the broker does not serve {what}: {said}")
 
 
 def broker_text(failed: api.CommandError | api.CommandSendError) -> str:
     """Return what a broker writes about an error, as one line."""
-    return plain_text(failed.message.decode(errors="replace"))
+    return errors.plain_text(failed.message.decode(errors="replace"))

@@ -10,6 +10,6 @@ Imports ``reader.background``, ``reader.errors``, ``reader.storage.last_calls`` 
     arrow_filesystem  any of them as a filesystem of pyarrow's
 """
 
-from reader.storage.stores.store_client import StorageClient, Writing, is_temporary, temporary_name
+from reader.storage.stores.store_client import StorageClient, is_temporary, temporary_name
 
-__all__ = ["StorageClient", "Writing", "is_temporary", "temporary_name"]
+__all__ = ["StorageClient", "is_temporary", "temporary_name"]

@@ -13,10 +13,10 @@ from reader.scan import TopicReader
 from reader.sink import (
     Manifest,
     NamedWrite,
+    PartitionTask,
     RowWriter,
     SinkOptions,
     StagingWriter,
-    inline_of,
     require_deduplication,
     resolve_target,
     send_partition,
@@ -74,19 +74,8 @@ def send(
 
     repeated = 0
     for entries in manifest.partitions:
-        moved, data = inline_of(manifest, entries)
-        repeated += send_partition(
-            clients,
-            manifest.producer,
-            moved,
-            data,
-            decided=manifest.path,
-            created=manifest.created,
-            encrypted=manifest.encrypted,
-            fresh=fresh,
-            now=now,
-            sleep=sleep,
-        ).repeated
+        task = PartitionTask.of(manifest, entries, fresh=fresh)
+        repeated += send_partition(clients, task, now=now, sleep=sleep).repeated
     return repeated
 
 

@@ -18,8 +18,8 @@ MUTATIONS = (
     Mutation(
         "batch-index-off-by-one",
         "reader/decode/passes/messages.py",
-        "rows[R_BATCH, to] = k",
-        "rows[R_BATCH, to] = k + 1",
+        "rows[tables.R_BATCH, to] = k",
+        "rows[tables.R_BATCH, to] = k + 1",
         "__batchIndex is not that of the message id: acknowledgements and bounds are off",
         (f"{_MESSAGES}::test_batch",),
     ),
@@ -34,8 +34,8 @@ MUTATIONS = (
     Mutation(
         "null-value-shown-as-empty",
         "reader/decode/passes/single_message.py",
-        "rows[R_PAYLOAD_LENGTH, r] = -1 if flags & NULL_VALUE else size",
-        "rows[R_PAYLOAD_LENGTH, r] = size",
+        "rows[tables.R_PAYLOAD_LENGTH, r] = -1 if flags & tables.NULL_VALUE else size",
+        "rows[tables.R_PAYLOAD_LENGTH, r] = size",
         "tombstones in batches are empty values: compacted views keep deleted keys",
         (f"{_MESSAGES}::test_batch",),
     ),
@@ -50,8 +50,12 @@ MUTATIONS = (
     Mutation(
         "marker-shown",
         "reader/decode/passes/entry_headers.py",
-        "if marker:\n        entries[E_FLAGS, i] = flags\n        entries[E_KIND, i] = HIDDEN",
-        "if marker:\n        entries[E_FLAGS, i] = flags\n        entries[E_KIND, i] = MESSAGES",
+        "if marker:\n"
+        "        entries[tables.E_FLAGS, i] = flags\n"
+        "        entries[tables.E_KIND, i] = tables.HIDDEN",
+        "if marker:\n"
+        "        entries[tables.E_FLAGS, i] = flags\n"
+        "        entries[tables.E_KIND, i] = tables.MESSAGES",
         "markers of transactions and of replication are rows",
         (f"{_RESCUE}::test_markers_are_no_rows",),
     ),

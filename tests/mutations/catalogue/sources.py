@@ -14,8 +14,8 @@ MUTATIONS = (
     Mutation(
         "no-broker-for-silent-bookies",
         "reader/sources/fallback.py",
-        "[Failure.UNAVAILABLE], [LedgerNow.SAME, LedgerNow.BARE], Stage.BROKER",
-        "[Failure.UNAVAILABLE], [LedgerNow.BARE], Stage.BROKER",
+        "[Failure.UNAVAILABLE], [LedgerNow.SAME, LedgerNow.BARE], Stage.BROKER)",
+        "[Failure.UNAVAILABLE], [LedgerNow.BARE], Stage.BROKER)",
         "queries fail where bookies cannot be reached though the broker can",
         ("tests/unit/sources/test_split_reader.py",),
     ),

@@ -14,14 +14,8 @@ from reader.model.row_kinds import KIND_COLUMN
 from reader.model.row_kinds import RowKind as StoredKind
 from reader.plan import ColdFile, FilesRead, SplitsRead
 from reader.sources import RowFormat, read_rows
-from reader.stream import (
-    PartitionOffset,
-    StreamOffset,
-    StreamOptions,
-    Tails,
-    TopicBatch,
-    TopicStream,
-)
+from reader.stream import StreamOffset, StreamOptions, Tails, TopicBatch, TopicStream
+from reader.stream.offsets import PartitionOffset
 from testbed.simulation import Clock, HostClock, Row
 from tests.simulation.product.queries import METADATA, rows_of
 

@@ -15,7 +15,8 @@ from reader.errors import (
     UnsupportedError,
 )
 from reader.model import BEFORE_ALL, Partition, Position
-from reader.stream import PartitionOffset, StreamOffset, StreamOptions
+from reader.stream import StreamOffset, StreamOptions
+from reader.stream.offsets import PartitionOffset
 from reader.stream.stream_options import Place
 from testbed.simulation import (
     FailureError,

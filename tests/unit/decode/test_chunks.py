@@ -71,7 +71,8 @@ class Log:
         """Rows of entries first..last - 1, given in blocks of ``cut`` entries."""
         self.first = first
         last = len(self.entries) if last is None else last
-        decoder = EntryDecoder(PARTITION, context=self)
+        decoder = EntryDecoder(PARTITION)
+        decoder.begin(self)
         found = []
         self.sequences = {}
         for at in range(first, last, cut):
@@ -194,7 +195,8 @@ def test_impossible_chunks_are_rescued_by_themselves() -> None:
 def test_giving_up() -> None:
     log = Log([chunk(b"ab", 0, 3), entry(b"x"), chunk(b"cd", 1, 3)])
     log.first = 2
-    decoder = EntryDecoder(PARTITION, context=log, rescue_incomplete=True)
+    decoder = EntryDecoder(PARTITION)
+    decoder.begin(log, rescue_incomplete=True)
     (messages,) = decoder.decode(log.between(2, 3))
     (row,) = rows_of(messages)
     raw, reason = row["rescued"]
@@ -329,7 +331,8 @@ def test_an_outcome_that_nobody_gave_is_asked_again() -> None:
 def test_aborted_entries_are_not_counted_outside_of_the_range_either() -> None:
     log = Log([entry(b"a", publish_time=0, txnid_most_bits=0, txnid_least_bits=1), entry(b"b")])
     log.ends = {(0, 1)}
-    decoder = EntryDecoder(PARTITION, context=log, publish_range=(5, None))
+    decoder = EntryDecoder(PARTITION, publish_range=(5, None))
+    decoder.begin(log)
     assert [len(m) for m in decoder.decode(log.between(0, 2))] == [1]
     (seen,) = decoder.take_seen()
     assert (seen.messages, seen.low) == (1, 1_700_000_000_123_000)
@@ -347,7 +350,9 @@ def test_the_arena_of_a_joined_block_is_its_own() -> None:
     block = log.between(0, 2)
     before = np.array(block.arena)
     log.first = 0
-    list(EntryDecoder(PARTITION, context=log).decode(block))
+    decoder = EntryDecoder(PARTITION)
+    decoder.begin(log)
+    list(decoder.decode(block))
     assert (block.arena == before).all()
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reader.decode import HEADER_COLUMNS, EntryDecoder, prewarm
+from reader.decode import EntryDecoder, prewarm
+from reader.decode.decoder import HEADER_COLUMNS
 from reader.decode.passes import portions as limits
 from reader.model import EntryBlock, Partition, Topic
 from reader.model.columns import METADATA, METADATA_NAMES
@@ -316,14 +317,10 @@ def test_publish_times_and_messages_seen() -> None:
 def test_a_batch_that_is_not_decompressed_is_one_row_however_it_is_counted() -> None:
     body = single(bytes(5 << 20)) * 8
     raw = entry(body, compression=3, num_messages_in_batch=8)
-    for headers_only in (False, True):
+    for columns in (("__publishTime",), ("__publishTime", "__batchIndex")):
         for low in (None, 1 << 60):
             decoder = EntryDecoder(
-                PARTITION,
-                columns=("__publishTime",),
-                payload=False,
-                headers_only=headers_only,
-                publish_range=(low, None),
+                PARTITION, columns=columns, payload=False, publish_range=(low, None)
             )
             rows = sum(len(part) for part in decoder.decode(block_of([raw])))
             (seen,) = decoder.take_seen()
@@ -332,9 +329,7 @@ def test_a_batch_that_is_not_decompressed_is_one_row_however_it_is_counted() -> 
 
 def counted(raws: list[bytes], low: int | None = None) -> tuple[int, int | None]:
     """(rows given, messages learned) of a decoder that reads headers only."""
-    decoder = EntryDecoder(
-        PARTITION, columns=(), payload=False, headers_only=True, publish_range=(low, None)
-    )
+    decoder = EntryDecoder(PARTITION, columns=(), payload=False, publish_range=(low, None))
     rows = sum(len(part) for part in decoder.decode(block_of(raws)))
     (seen,) = decoder.take_seen()
     return rows, seen.messages
@@ -433,11 +428,7 @@ def test_blocks_that_are_decoded_together(headers_only: bool) -> None:
     def decoder() -> EntryDecoder:
         columns = HEADER_COLUMNS if headers_only else METADATA_NAMES
         return EntryDecoder(
-            PARTITION,
-            columns=columns,
-            payload=not headers_only,
-            headers_only=headers_only,
-            publish_range=(10_000, None),
+            PARTITION, columns=columns, payload=not headers_only, publish_range=(10_000, None)
         )
 
     one, other = decoder(), decoder()

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reader.encode.payload import EncodedPayload, PayloadEncoder
+from reader.encode.payload import PayloadEncoder
+from reader.encode.payload.encoder import EncodedPayload
 from reader.errors import ConfigurationError
 from reader.model import SchemaInfo
 from reader.payload import payload_fields

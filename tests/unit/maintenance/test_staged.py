@@ -44,7 +44,7 @@ def decided(
         for one in paths
     ]
     producer = f"pulsar-lake-{app.partition('/')[0]}-01234567"
-    manifest = Manifest.of(producer, version, 0, staged, {}, encrypted=False, named=named)
+    manifest = Manifest(producer, version, 0, named=named).sending(staged)
     data = (manifest.as_sent() if sent else manifest).to_bytes()
     storage.objects().put(f"~sink/{app}/{version:020d}.manifest", data)
     return Path(storage.root, "~sink", app, f"{version:020d}.manifest")

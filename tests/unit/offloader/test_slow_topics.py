@@ -40,7 +40,7 @@ def test_a_slow_conversion_is_given_up_and_left_to_the_workers_of_slow_topics(
 
 
 def test_a_slow_topic_commits_less_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("offloader.turn.topic_offloader.SLOW_COMMIT_BYTES", 1)
+    monkeypatch.setattr("offloader.model.SLOW_COMMIT_BYTES", 1)
     monkeypatch.setattr("offloader.convert.pack_task.is_slow", lambda seconds, size: True)
     world.seal(PLAIN)
     world.seal(PLAIN)

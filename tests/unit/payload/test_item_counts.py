@@ -21,8 +21,8 @@ def test_the_first_batch_is_not_read_twice(kind: str, monkeypatch: pytest.Monkey
     run, read = getattr(module, name), []
 
     def counted(*arguments: Any) -> Any:
-        starts, first = arguments[1], arguments[4]
-        read.append(len(starts) - first)
+        payloads, first = arguments[:2]
+        read.append(len(payloads.starts) - first)
         return run(*arguments)
 
     monkeypatch.setattr(module, name, counted)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from offloader.cli.message_output import MessageFormat, MessagePrinter
 from offloader.cli.render import SqlFormat
 from offloader.cli.results import ResultFile, format_of, rows_of, unique_names, write_rows
+from offloader.cli.topic_messages import MessageFormat, MessagePrinter
 from reader.errors import ConfigurationError
 
 MAPS = pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64()))

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from reader.errors import CorruptError
 from reader.model import Position
 from reader.pulsar import NO_LOG, LogEnd
-from reader.sink import Manifest, PartitionEntries, StagedFile, inline_of
+from reader.sink import Manifest, StagedFile
+from reader.sink.manifest import PartitionEntries
 from reader.sink.staged_entries import Run, ShownSchema
+from reader.sink.staging import inline_of
 from tests.support.examples import examples
 
 A, B, C = (f"persistent://t/n/x-partition-{number}" for number in range(3))
@@ -35,16 +37,11 @@ def made(following: dict[str, int] | None = None) -> Manifest:
         staged("", b"", 0),
         staged("", b"abcdef", 2, c=[Run(0, 3, 1)], a=[Run(3, 3, 1)]),
     ]
-    return Manifest.of(
-        ME,
-        7,
-        1_700_000_000_000,
-        tasks,
-        following or {},
-        encrypted=True,
-        ends={A: LogEnd(Position(7, 8), "2026-01-01T00:00:00Z")},
-        path=PATH,
+    ends = {A: LogEnd(Position(7, 8), "2026-01-01T00:00:00Z")}
+    manifest = Manifest(
+        ME, 7, 1_700_000_000_000, following=following or {}, encrypted=True, path=PATH
     )
+    return manifest.sending(tasks, ends)
 
 
 def test_ids_follow_each_other_in_the_order_of_tasks() -> None:

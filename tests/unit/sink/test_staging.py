@@ -9,8 +9,8 @@ import pytest
 from reader.encode import EncodedEntry, EntryFormat
 from reader.errors import CorruptError, UnavailableError
 from reader.model import Partition
-from reader.sink import Manifest, StagedFile, StagingWriter, inline_of
-from reader.sink.staging import StagedEntries, staging_directory
+from reader.sink import Manifest, StagedFile, StagingWriter
+from reader.sink.staging import StagedEntries, inline_of, staging_directory
 from tests.unit.decode.entries import PARTITION
 from tests.unit.encode.messages.encoding import Row, encode
 from tests.unit.sink.worlds import TARGET, World, batches
@@ -30,7 +30,7 @@ def read(
     world: World, found: list[StagedFile], partition: Partition, beyond: int = -1, first: int = 0
 ) -> list[tuple[int, EncodedEntry]]:
     following = {partition.full_name: first}
-    manifest = Manifest.of("me", 0, 0, found, following, encrypted=False)
+    manifest = Manifest("me", 0, 0, following=following).sending(found)
     [entries] = [one for one in manifest.partitions if one.partition == partition.full_name]
     moved, data = inline_of(manifest, entries)
     again = StagedEntries(world.clients, moved, data).read(beyond)

@@ -19,9 +19,10 @@ from reader.encode import EncodedEntry
 from reader.model import Partition, Position
 from reader.model.columns import rows_between
 from reader.pulsar import LedgerInfo, LogEnd, PartitionLedgers
-from reader.scan import RowsBehind
-from reader.sink import Manifest, NamedWrite, PartitionEntries, StagedFile, StagingWriter, Target
-from reader.sink.sending import Sent, send_partition
+from reader.scan.behind import RowsBehind
+from reader.sink import Manifest, NamedWrite, StagedFile, StagingWriter, Target
+from reader.sink.manifest import PartitionEntries
+from reader.sink.sending import PartitionTask, Sent, send_partition
 from tests.unit.decode.entries import PARTITION, decode
 from tests.unit.encode.messages.encoding import Row, encode
 from tests.unit.pulsar.binary.fake_broker import FakeBroker
@@ -123,16 +124,9 @@ class World(Closing):
 
     def manifest(self, entries: Sequence[EncodedEntry], *, first: int = 0) -> Manifest:
         """Ids from ``first`` on, directly behind those of earlier versions."""
-        made = Manifest.of(
-            "me",
-            0,
-            self.now_ms(),
-            [self.staged(entries)],
-            {},
-            encrypted=False,
-            ends={PARTITION.full_name: self.log_end(PARTITION)},
-            path=f"{self.write().directory}/{first:020d}.manifest",
-        )
+        path = f"{self.write().directory}/{first:020d}.manifest"
+        ends = {PARTITION.full_name: self.log_end(PARTITION)}
+        made = Manifest("me", 0, self.now_ms(), path=path).sending([self.staged(entries)], ends)
         partitions = [replace(one, first=first, before=first - 1) for one in made.partitions]
         made = replace(made, partitions=partitions)
         self.clients.storage.objects().put(made.path, made.to_bytes())
@@ -154,18 +148,8 @@ class World(Closing):
         return self.send_entries(manifest, entries, fresh=fresh)
 
     def send_entries(self, manifest: Manifest, entries: PartitionEntries, *, fresh: bool) -> Sent:
-        return send_partition(
-            self.clients,
-            manifest.producer,
-            entries,
-            manifest.inline,
-            decided=manifest.path,
-            created=manifest.created,
-            encrypted=manifest.encrypted,
-            fresh=fresh,
-            now=lambda: NOW,
-            sleep=self.slept.append,
-        )
+        task = PartitionTask.of(manifest, entries, fresh=fresh)
+        return send_partition(self.clients, task, now=lambda: NOW, sleep=self.slept.append)
 
     def rows(self) -> list[dict[str, Any]]:
         """What readers see of what is stored."""

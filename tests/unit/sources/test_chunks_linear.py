@@ -84,7 +84,8 @@ def test_decoding(made: Callable[[int], list[bytes]]) -> None:
     def steps(n: int) -> int:
         entries = made(n)
         around = Lookback(MemoryEntries(PARTITION, {42: entries}), PARTITION, end=Position(42, 0))
-        decoder = EntryDecoder(PARTITION, columns=("__entryId",), payload=False, context=around)
+        decoder = EntryDecoder(PARTITION, columns=("__entryId",), payload=False)
+        decoder.begin(around)
         blocks = [
             EntryBlock.of(42, {i: entries[i] for i in range(at, at + 16)}) for at in range(0, n, 16)
         ]

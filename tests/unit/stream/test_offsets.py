@@ -4,7 +4,8 @@ import pytest
 
 from reader.errors import ConfigurationError
 from reader.model import Partition, Position, Topic
-from reader.stream import PartitionOffset, StreamOffset
+from reader.stream import StreamOffset
+from reader.stream.offsets import PartitionOffset
 
 FLIGHTS, OTHER = Topic("public", "default", "flights"), Topic("a", "b", "c-partition-x")
 OFFSET = StreamOffset(

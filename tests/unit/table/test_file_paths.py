@@ -72,7 +72,7 @@ READERS: dict[str, Callable[[TopicTable], Any]] = {
     "count": lambda table: table.dataset().count_rows(),
     "partitions": lambda table: table.partitions(),
     "snapshot": lambda table: table.is_empty,
-    "status": lambda table: table.data_files(),
+    "paths": lambda table: table.paths(),
 }
 
 

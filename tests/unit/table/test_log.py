@@ -15,14 +15,8 @@ from reader.config import StorageConfig
 from reader.errors import CorruptError
 from reader.model import Topic
 from reader.storage import Storage, open_storage
-from reader.table import (
-    LEDGERS_KEY,
-    LoggedCommit,
-    OffloadedLedger,
-    decode_ledgers,
-    encode_ledgers,
-    records_upto,
-)
+from reader.table import LEDGERS_KEY, LoggedCommit, OffloadedLedger, encode_ledgers, records_upto
+from reader.table.offloaded_ledgers import decode_ledgers
 from tests.support.additions import addition, open_table
 from tests.support.tables import make_older
 

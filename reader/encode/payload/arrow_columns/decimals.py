@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.arrow_columns.leaves import is_text, text
-from reader.encode.payload.row_writer.blocks import Bytes, Spans
+from reader.encode.payload.row_writer.blocks import Spans
+from reader.kernels.array_types import Bytes
 from reader.payload.avro.text import number_text
 from reader.payload.avro_schema import Fixed, Primitive
 

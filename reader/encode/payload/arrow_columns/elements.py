@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reader.encode.payload.row_writer.blocks import Bytes, Int64s, Spans
+from reader.encode.payload.row_writer.blocks import Spans
 from reader.errors import ConfigurationError
+from reader.kernels.array_types import Bytes, Int64s
 from reader.payload.column_types import inner_path
 
 _LONGEST = 200

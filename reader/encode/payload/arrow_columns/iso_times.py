@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from reader.encode.payload.row_writer.blocks import Bytes, Int64s, Spans
+from reader.encode.payload.row_writer.blocks import Spans
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.compiling import inlined, kernel
 
 _TEMPLATES = {

@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reader.encode.payload.arrow_columns.elements import Bools, Elements
-from reader.encode.payload.row_writer.blocks import Bytes, Int64s, Spans
+from reader.encode.payload.arrow_columns.elements import Elements
+from reader.encode.payload.row_writer.blocks import Spans
+from reader.kernels.array_types import Bools, Bytes, Int64s
 from reader.kernels.utf8 import valid_utf8_spans
 from reader.model.columns import TIMESTAMP
 

@@ -5,8 +5,9 @@ import pyarrow as pa
 
 from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.arrow_columns.leaves import is_text, text
-from reader.encode.payload.row_writer.blocks import Int64s, Spans
+from reader.encode.payload.row_writer.blocks import Spans
 from reader.encode.payload.row_writer.kernel import first_twice
+from reader.kernels.array_types import Int64s
 
 Entries = tuple[Elements, Elements, Int64s]
 

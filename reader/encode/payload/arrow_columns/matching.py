@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from reader.encode.payload.arrow_columns.elements import Elements, spark_type
-from reader.encode.payload.row_writer.blocks import Bytes
 from reader.errors import ConfigurationError
+from reader.kernels.array_types import Bytes
 from reader.model.column_names import name_key
 from reader.payload.column_types import Member, Struct, inner_path
 

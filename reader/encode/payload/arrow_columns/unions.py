@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from reader.encode.payload.arrow_columns.elements import Elements
 from reader.encode.payload.arrow_columns.matching import members_of
-from reader.encode.payload.row_writer.blocks import Bytes
+from reader.kernels.array_types import Bytes
 from reader.payload.avro_schema import Fixed, Node, Primitive, Record, Ref, Union, non_null
 from reader.payload.column_types import Struct, arrow_type
 

@@ -8,48 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reader.encode.payload.row_writer.kernel import (
-    ABSENT,
-    ABSENT_SIZE,
-    BASE64,
-    BOOLEAN_TEXT,
-    CONSTANT,
-    COUNTED,
-    COUNTS,
-    DATA,
-    DOUBLE_TEXT,
-    ENDS,
-    GUARD,
-    INTEGER_TEXT,
-    ITEMS_TEXT,
-    KIND,
-    PART,
-    PREFIX,
-    PREFIX_SIZE,
-    RAW,
-    SIZED,
-    SIZED32,
-    SPAN,
-    STARTS,
-    TEXT,
-    VALID,
-    VARINT,
-    WIDTH,
-    ZIGZAG,
-    ZIGZAG_SIZED,
-    escaped_size,
-    write_rows,
-)
+from reader.encode.payload.row_writer import kernel as k
+from reader.kernels.array_types import Bytes, Int64s
 from reader.kernels.byte_spans import ByteSpans
 from reader.kernels.memory import empty_bytes, empty_int64s
 
-Bytes = npt.NDArray[np.uint8]
-Int64s = npt.NDArray[np.int64]
 # The most that a value takes besides its span.
 _MOST = {
-    CONSTANT: 0, ZIGZAG: 10, VARINT: 10, RAW: 0, SPAN: 0, SIZED: 10, ZIGZAG_SIZED: 10, SIZED32: 4,
-    TEXT: 2, BASE64: 6, INTEGER_TEXT: 20, BOOLEAN_TEXT: 8, DOUBLE_TEXT: 2, COUNTED: 11,
-    ITEMS_TEXT: 2,
+    k.CONSTANT: 0, k.ZIGZAG: 10, k.VARINT: 10, k.RAW: 0, k.SPAN: 0, k.SIZED: 10,
+    k.ZIGZAG_SIZED: 10, k.SIZED32: 4, k.TEXT: 2, k.BASE64: 6, k.INTEGER_TEXT: 20,
+    k.BOOLEAN_TEXT: 8, k.DOUBLE_TEXT: 2, k.COUNTED: 11, k.ITEMS_TEXT: 2,
 }  # fmt: skip
 
 
@@ -120,45 +88,42 @@ class Block:
         ``values`` has an element for each of the block, of what the kind takes; ``counts`` only for
         COUNTED, ``brackets`` for ITEMS_TEXT.
         """
-        part = np.zeros(PART, np.int64)
-        part[KIND] = kind
-        part[GUARD], part[VALID] = self._address(guard), self._address(valid)
-        for text, at, size in ((prefix, PREFIX, PREFIX_SIZE), (absent, ABSENT, ABSENT_SIZE)):
+        part = np.zeros(k.PART, np.int64)
+        part[k.KIND] = kind
+        part[k.GUARD], part[k.VALID] = self._address(guard), self._address(valid)
+        for text, at, size in (
+            (prefix, k.PREFIX, k.PREFIX_SIZE),
+            (absent, k.ABSENT, k.ABSENT_SIZE),
+        ):
             part[at], part[size] = self._address(np.frombuffer(text, np.uint8)), len(text)
-        part[COUNTS] = self._address(counts)
+        part[k.COUNTS] = self._address(counts)
         self.bound += self._count * (max(len(prefix), len(absent)) + _MOST[kind])
         if isinstance(values, Spans):
-            part[DATA] = self._address(values.data)
-            part[STARTS], part[ENDS] = self._address(values.starts), self._address(values.ends)
-            part[WIDTH] = int.from_bytes(brackets, "little")
+            part[k.DATA] = self._address(values.data)
+            part[k.STARTS], part[k.ENDS] = self._address(values.starts), self._address(values.ends)
+            part[k.WIDTH] = int.from_bytes(brackets, "little")
             size = values.size
-            if kind == TEXT:
-                size = escaped_size(self._count, *part[[DATA, STARTS, ENDS, GUARD, VALID]].tolist())
-            self.bound += size + size // 3 * (kind == BASE64) + self._count * (kind == BASE64)
+            if kind == k.TEXT:
+                size = k.escaped_size(
+                    self._count, *part[[k.DATA, k.STARTS, k.ENDS, k.GUARD, k.VALID]].tolist()
+                )
+            self.bound += size + size // 3 * (kind == k.BASE64) + self._count * (kind == k.BASE64)
         elif values is not None:
-            part[DATA], part[WIDTH] = self._address(values), _width(values)
-            self.bound += values.nbytes if kind == RAW else 0
+            part[k.DATA], part[k.WIDTH] = self._address(values), _width(values)
+            self.bound += values.nbytes if kind == k.RAW else 0
         self._parts.append(part)
 
     def write(self) -> Written:
         """The bytes of each element, one after another."""
         out, offsets = empty_bytes(self.bound), empty_int64s(self._count + 1)
-        used = self._run(out, offsets)
-        return Written(out[:used], offsets)
-
-    def write_to(self, out: Bytes) -> int:
-        """Write to memory of at least ``bound`` bytes; how many it were."""
-        return self._run(out, empty_int64s(self._count + 1))
-
-    def _run(self, out: Bytes, offsets: Int64s) -> int:
-        parts = np.stack(self._parts) if self._parts else np.empty((0, PART), np.int64)
-        write_rows(
+        parts = np.stack(self._parts) if self._parts else np.empty((0, k.PART), np.int64)
+        k.write_rows(
             parts, self._count, self._address(self._live), self._members,
             self._address(self._suffix), len(self._suffix), self._address(out), offsets,
         )  # fmt: skip
         used = int(offsets[-1])
         assert used <= self.bound
-        return used
+        return Written(out[:used], offsets)
 
     def byte_spans(self, present: Bytes | None) -> ByteSpans:
         """As a message batch takes them; ``present``: a byte for each, None for all."""

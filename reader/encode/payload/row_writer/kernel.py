@@ -9,15 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from reader.encode.payload.row_writer.addresses import (
-    copy,
-    load8,
-    load64,
-    move32,
-    special_mask,
-    store8,
-    store64,
-)
+from reader.encode.payload.row_writer import addresses
 from reader.kernels.compiling import inlined, kernel
 from reader.kernels.unaligned import first_bit
 from reader.payload.shared_kernels import has_twice
@@ -56,10 +48,10 @@ def _varint(to: int, value: int) -> Any:
     """Write 64 bits; the address after them."""
     word = np.uint64(value)
     while word >= np.uint64(0x80):
-        store8(to, np.int64(word | np.uint64(0x80)))
+        addresses.store8(to, np.int64(word | np.uint64(0x80)))
         word >>= np.uint64(7)
         to += 1
-    store8(to, np.int64(word))
+    addresses.store8(to, np.int64(word))
     return to + 1
 
 
@@ -71,45 +63,45 @@ def _zigzag(value: int) -> Any:
 @kernel
 def _escape(to: int, byte: int) -> Any:
     """Write a character that a JSON string cannot hold as it is."""
-    store8(to, _BACKSLASH)
+    addresses.store8(to, _BACKSLASH)
     letter = np.int64(_SHORT[byte]) if byte < 0x20 else byte
     if letter:
-        store8(to + 1, letter)
+        addresses.store8(to + 1, letter)
         return to + 2
-    store8(to + 1, ord("u"))
-    store8(to + 2, _ZERO)
-    store8(to + 3, _ZERO)
-    store8(to + 4, np.int64(_HEX[byte >> 4]))
-    store8(to + 5, np.int64(_HEX[byte & 15]))
+    addresses.store8(to + 1, ord("u"))
+    addresses.store8(to + 2, _ZERO)
+    addresses.store8(to + 3, _ZERO)
+    addresses.store8(to + 4, np.int64(_HEX[byte >> 4]))
+    addresses.store8(to + 5, np.int64(_HEX[byte & 15]))
     return to + 6
 
 
 @kernel
 def _text(to: int, at: int, size: int) -> Any:
     """Write a JSON string, as Jackson does; the address after it."""
-    store8(to, _QUOTE)
+    addresses.store8(to, _QUOTE)
     to += 1
     end = at + size
     while end - at >= 32:
-        special = special_mask(at)
+        special = addresses.special_mask(at)
         if special == 0:
-            move32(to, at)
+            addresses.move32(to, at)
             to += 32
             at += 32
         else:
             plain = first_bit(special)
-            copy(to, at, plain)
-            to = _escape(to + plain, load8(at + plain))
+            addresses.copy(to, at, plain)
+            to = _escape(to + plain, addresses.load8(at + plain))
             at += plain + 1
     while at < end:
-        byte = load8(at)
+        byte = addresses.load8(at)
         if byte < 0x20 or byte in (_QUOTE, _BACKSLASH):
             to = _escape(to, byte)
         else:
-            store8(to, byte)
+            addresses.store8(to, byte)
             to += 1
         at += 1
-    store8(to, _QUOTE)
+    addresses.store8(to, _QUOTE)
     return to + 1
 
 
@@ -118,21 +110,23 @@ def escaped_size(count: int, data: int, starts: int, ends: int, guard: int, vali
     """How many bytes the content of JSON strings takes: of the rows that are written."""
     total = 0
     for i in range(count):
-        if (guard and load8(guard + i) == 0) or (valid and load8(valid + i) == 0):
+        if (guard and addresses.load8(guard + i) == 0) or (
+            valid and addresses.load8(valid + i) == 0
+        ):
             continue
-        at, end = data + load64(starts + 8 * i), data + load64(ends + 8 * i)
+        at, end = data + addresses.load64(starts + 8 * i), data + addresses.load64(ends + 8 * i)
         total += end - at
         while end - at >= 32:
-            special = special_mask(at)
+            special = addresses.special_mask(at)
             if special == 0:
                 at += 32
             else:
                 at += first_bit(special)
-                byte = load8(at)
+                byte = addresses.load8(at)
                 total += 1 if byte >= 0x20 or _SHORT[byte] else 5
                 at += 1
         while at < end:
-            byte = load8(at)
+            byte = addresses.load8(at)
             if byte < 0x20:
                 total += 1 if _SHORT[byte] else 5
             elif byte in (_QUOTE, _BACKSLASH):
@@ -144,23 +138,23 @@ def escaped_size(count: int, data: int, starts: int, ends: int, guard: int, vali
 @kernel
 def _base64(to: int, at: int, size: int) -> Any:
     """Write a JSON string of base64; the address after it."""
-    store8(to, _QUOTE)
+    addresses.store8(to, _QUOTE)
     to += 1
     done = 0
     while done < size:
         left = size - done
-        word = load8(at + done) << 16
+        word = addresses.load8(at + done) << 16
         if left > 1:
-            word |= load8(at + done + 1) << 8
+            word |= addresses.load8(at + done + 1) << 8
         if left > 2:
-            word |= load8(at + done + 2)
-        store8(to, np.int64(_BASE64[word >> 18]))
-        store8(to + 1, np.int64(_BASE64[(word >> 12) & 63]))
-        store8(to + 2, np.int64(_BASE64[(word >> 6) & 63]) if left > 1 else ord("="))
-        store8(to + 3, np.int64(_BASE64[word & 63]) if left > 2 else ord("="))
+            word |= addresses.load8(at + done + 2)
+        addresses.store8(to, np.int64(_BASE64[word >> 18]))
+        addresses.store8(to + 1, np.int64(_BASE64[(word >> 12) & 63]))
+        addresses.store8(to + 2, np.int64(_BASE64[(word >> 6) & 63]) if left > 1 else ord("="))
+        addresses.store8(to + 3, np.int64(_BASE64[word & 63]) if left > 2 else ord("="))
         to += 4
         done += 3
-    store8(to, _QUOTE)
+    addresses.store8(to, _QUOTE)
     return to + 1
 
 
@@ -169,7 +163,7 @@ def _integer(to: int, value: int) -> Any:
     """Write a number in decimal; the address after it."""
     word = np.uint64(value)
     if value < 0:
-        store8(to, ord("-"))
+        addresses.store8(to, ord("-"))
         to += 1
         word = ~word + np.uint64(1)
     digits = 1
@@ -179,7 +173,7 @@ def _integer(to: int, value: int) -> Any:
         rest //= np.uint64(10)
     for i in range(digits - 1, -1, -1):
         rest = word // np.uint64(10)
-        store8(to + i, np.int64(word - rest * np.uint64(10)) + _ZERO)
+        addresses.store8(to + i, np.int64(word - rest * np.uint64(10)) + _ZERO)
         word = rest
     return to + digits
 
@@ -187,13 +181,13 @@ def _integer(to: int, value: int) -> Any:
 @kernel
 def _double(to: int, at: int, size: int) -> Any:
     """Write the text of a double, so that it is not taken for an integer."""
-    copy(to, at, size)
+    addresses.copy(to, at, size)
     for i in range(size):
-        byte = load8(at + i)
+        byte = addresses.load8(at + i)
         if byte in (_DOT, ord("e"), _QUOTE):
             return to + size
-    store8(to + size, _DOT)
-    store8(to + size + 1, _ZERO)
+    addresses.store8(to + size, _DOT)
+    addresses.store8(to + size + 1, _ZERO)
     return to + size + 2
 
 
@@ -207,27 +201,27 @@ def _span(to: int, kind: int, at: int, size: int, width: int, count: int) -> Any
     if kind == DOUBLE_TEXT:
         return _double(to, at, size)
     if kind == ITEMS_TEXT:
-        store8(to, width & 0xFF)
+        addresses.store8(to, width & 0xFF)
         inner = max(size - 1, 0)
-        copy(to + 1, at, inner)
-        store8(to + 1 + inner, width >> 8)
+        addresses.copy(to + 1, at, inner)
+        addresses.store8(to + 1 + inner, width >> 8)
         return to + inner + 2
     if kind == COUNTED:
         if count:
             to = _varint(to, _zigzag(count))
-            copy(to, at, size)
+            addresses.copy(to, at, size)
             to += size
-        store8(to, 0)
+        addresses.store8(to, 0)
         return to + 1
     if kind == SIZED32:
         for i in range(4):
-            store8(to + i, size >> (24 - 8 * i))
+            addresses.store8(to + i, size >> (24 - 8 * i))
         to += 4
     elif kind == SIZED:
         to = _varint(to, size)
     elif kind == ZIGZAG_SIZED:
         to = _varint(to, _zigzag(size))
-    copy(to, at, size)
+    addresses.copy(to, at, size)
     return to + size
 
 
@@ -244,55 +238,55 @@ def write_rows(
     to = out
     for i in range(count):
         offsets[i] = to - out
-        if live and load8(live + i) == 0:
+        if live and addresses.load8(live + i) == 0:
             continue
         begin = to
         for p in range(len(parts)):
             guard, valid = parts[p, GUARD], parts[p, VALID]
-            if guard and load8(guard + i) == 0:
+            if guard and addresses.load8(guard + i) == 0:
                 continue
-            if valid and load8(valid + i) == 0:
-                copy(to, parts[p, ABSENT], parts[p, ABSENT_SIZE])
+            if valid and addresses.load8(valid + i) == 0:
+                addresses.copy(to, parts[p, ABSENT], parts[p, ABSENT_SIZE])
                 to += parts[p, ABSENT_SIZE]
                 continue
             size = parts[p, PREFIX_SIZE]
             if size:
-                copy(to, parts[p, PREFIX], size)
+                addresses.copy(to, parts[p, PREFIX], size)
                 to += size
             kind, data = parts[p, KIND], parts[p, DATA]
             if kind == ZIGZAG:
-                to = _varint(to, _zigzag(load64(data + 8 * i)))
+                to = _varint(to, _zigzag(addresses.load64(data + 8 * i)))
             elif kind == RAW:
                 width = parts[p, WIDTH]
-                copy(to, data + width * i, width)
+                addresses.copy(to, data + width * i, width)
                 to += width
             elif kind == VARINT:
-                to = _varint(to, load64(data + 8 * i))
+                to = _varint(to, addresses.load64(data + 8 * i))
             elif kind == INTEGER_TEXT:
-                to = _integer(to, load64(data + 8 * i))
+                to = _integer(to, addresses.load64(data + 8 * i))
             elif kind == BOOLEAN_TEXT:
-                if load8(data + i):
-                    store64(to, 0x65757274)
+                if addresses.load8(data + i):
+                    addresses.store64(to, 0x65757274)
                     to += 4
                 else:
-                    store64(to, 0x65736C6166)
+                    addresses.store64(to, 0x65736C6166)
                     to += 5
             elif kind != CONSTANT:
-                start = load64(parts[p, STARTS] + 8 * i)
-                size = load64(parts[p, ENDS] + 8 * i) - start
+                start = addresses.load64(parts[p, STARTS] + 8 * i)
+                size = addresses.load64(parts[p, ENDS] + 8 * i) - start
                 items = parts[p, COUNTS]
                 if items:
-                    items = load64(items + 8 * i)
+                    items = addresses.load64(items + 8 * i)
                 to = _span(to, kind, data + start, size, parts[p, WIDTH], items)
         if is_object:
             if to == begin:
-                store8(to, _OPEN)
+                addresses.store8(to, _OPEN)
                 to += 1
-            store8(begin, _OPEN)
-            store8(to, _CLOSE)
+            addresses.store8(begin, _OPEN)
+            addresses.store8(to, _CLOSE)
             to += 1
         if suffix_size:
-            copy(to, suffix, suffix_size)
+            addresses.copy(to, suffix, suffix_size)
             to += suffix_size
     offsets[count] = to - out
 

@@ -8,7 +8,8 @@ import pytest
 
 from reader.errors import ConfigurationError, NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import SchemaInfo
-from reader.pulsar.binary import OutgoingEntry, Publisher, SchemaFound
+from reader.pulsar.binary import OutgoingEntry, Publisher
+from reader.pulsar.binary.schema_messages import SchemaFound
 from reader.wire import pulsar_pb2 as api
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, Reaction, Session
 from tests.unit.pulsar.binary.fake_topic import FakeTopic, Sent

@@ -15,7 +15,8 @@ from reader.errors import ConfigurationError
 from reader.model import Partition, Position
 from reader.plan import take_snapshot
 from reader.pulsar import TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY, PartitionLedgers
-from reader.scan import RowsBehind, read_behind
+from reader.scan import read_behind
+from reader.scan.behind import RowsBehind
 from reader.table import PartitionNumbers, TopicNumbers
 from tests.unit.plan.test_snapshot import (
     PART,

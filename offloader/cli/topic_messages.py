@@ -1,15 +1,17 @@
-"""What ``head`` and ``tail`` print of messages, and what they start without."""
+"""``pulsar-lake head`` and ``tail``: a topic's first and last messages, without a JVM."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from offloader.cli.render import EndlessRows, SqlFormat, print_rows
+from offloader.cli.options import ConfigOption, settings
+from offloader.cli.render import EndlessRows, SqlFormat, print_rows, say
 from offloader.cli.results import rows_of
 
 if TYPE_CHECKING:
@@ -50,12 +52,67 @@ _SHOWN = (
 """Of the metadata columns."""
 
 
-def wanted_columns(text: str | None) -> list[str] | None:
+def head(
+    topic: TopicArgument,
+    count: RowsOption = 10,
+    columns: ColumnsOption = None,
+    kind: FormatOption = MessageFormat.table,
+    config: ConfigOption = None,
+) -> None:
+    """Print the first messages of a topic, oldest first, wherever they are stored.
+
+    In the order of the log within a partition, merged by publish time.
+    """
+    _start_lean()
+    from reader import open_topic  # heavy: pyarrow
+
+    with open_topic(settings(config), topic) as opened:
+        MessagePrinter(kind, columns).show(opened.head(count, _wanted_columns(columns)))
+
+
+def tail(
+    topic: TopicArgument,
+    count: RowsOption = 10,
+    follow: Annotated[
+        bool, typer.Option("-f", help="Go on with each message that comes, until Ctrl-C.")
+    ] = False,
+    columns: ColumnsOption = None,
+    kind: FormatOption = MessageFormat.table,
+    config: ConfigOption = None,
+) -> None:
+    """Print the last messages of a topic, oldest first, wherever they are stored.
+
+    In the order of the log within a partition, merged by publish time. With -f new messages
+    follow, each once, and JSON is one object a line. No subscription is left behind.
+    """
+    _start_lean()
+    from reader import open_topic  # heavy: pyarrow
+
+    shown: list[str] = []
+
+    def failed(error: Exception) -> None:
+        text = " ".join(str(error).split())
+        if text not in shown[-1:]:
+            shown.append(text)
+            say(f"waiting: {text}", err=True)
+
+    names = _wanted_columns(columns)
+    printer = MessagePrinter(kind, columns, endless=follow)
+    with open_topic(settings(config), topic) as opened:
+        if not follow:
+            printer.show(opened.tail(count, names))
+            return
+        with closing(opened.follow(count, names, failed)) as tables:
+            for rows in tables:
+                printer.show(rows)
+
+
+def _wanted_columns(text: str | None) -> list[str] | None:
     """Return the names of ``--columns``. None: all are read."""
     return None if text in (None, "*") else [name.strip() for name in str(text).split(",")]
 
 
-def start_lean() -> None:
+def _start_lean() -> None:
     """Keep out of this process what httpcore and httpx import if it is installed, and do not need.
 
     ``None`` makes an import of the name raise ModuleNotFoundError.
