@@ -7,20 +7,7 @@ out of a history, which is how a failing one is made shorter.
 from collections.abc import Callable
 
 from testbed.simulation import HOLD, SERVERS, ManagedLedger, avro_chunks
-from tests.simulation.checks import (
-    ask,
-    ask_count,
-    ask_while,
-    check_round,
-    idle,
-    live,
-    run_pinned,
-    settle,
-    stumble,
-    trouble,
-    turn,
-    turn_while,
-)
+from tests.simulation import checks
 from tests.simulation.product.queries import pin
 from tests.simulation.world import TOPIC, Pinned, World, tries
 
@@ -149,9 +136,9 @@ def _between(world: World, a: int, b: int) -> None:
                 _publish(world, ml, a)
 
     if a % 2:
-        turn_while(world, a // 2 % 2, b % 40 + 1, happens)
+        checks.turn_while(world, a // 2 % 2, b % 40 + 1, happens)
     else:
-        ask_while(world, b % 40 + 1, happens)
+        checks.ask_while(world, b % 40 + 1, happens)
 
 
 # -- brokers -----------------------------------------------------------------------------------
@@ -187,15 +174,15 @@ def _remake(world: World, a: int, b: int) -> None:
             one.excused.add("topic deleted")
         world.forget_copy()
         world.state.delete_topic(TOPIC.full_name)
-        ask(world, b)
+        checks.ask(world, b)
     world.state.make_topic(TOPIC.full_name, world.settings.partitions)
 
 
 def _bookies(world: World, a: int, b: int) -> None:
     world.state.bookies_down = not world.state.bookies_down
     if b % 2 and world.state.bookies_down:
-        ask(world, b)
-        turn(world, a % 2)
+        checks.ask(world, b)
+        checks.turn(world, a % 2)
         world.state.bookies_down = False
 
 
@@ -256,19 +243,19 @@ def _foreign(world: World) -> None:
 
 
 def _turn(world: World, a: int, b: int) -> None:
-    turn(world, a % 2)
+    checks.turn(world, a % 2)
 
 
 def _crash(world: World, a: int, b: int) -> None:
-    trouble(world, a % 2, "crash", b % 70 + 1)
+    checks.trouble(world, a % 2, "crash", b % 70 + 1)
 
 
 def _fail(world: World, a: int, b: int) -> None:
-    trouble(world, a % 2, "fail", b % 70 + 1)
+    checks.trouble(world, a % 2, "fail", b % 70 + 1)
 
 
 def _meet(world: World, a: int, b: int) -> None:
-    trouble(world, a % 2, "meet", b % 70 + 1)
+    checks.trouble(world, a % 2, "meet", b % 70 + 1)
 
 
 def _restart(world: World, a: int, b: int) -> None:
@@ -276,14 +263,16 @@ def _restart(world: World, a: int, b: int) -> None:
 
 
 def _round(world: World, a: int, b: int) -> None:
-    check_round(world, a % 2)
+    checks.check_round(world, a % 2)
 
 
 def _maintain(world: World, a: int, b: int) -> None:
     if b % 4 == 0:
-        trouble(world, a % 2, ("crash", "fail", "meet")[b // 4 % 3], b % 50 + 1, maintain=True)
+        checks.trouble(
+            world, a % 2, ("crash", "fail", "meet")[b // 4 % 3], b % 50 + 1, maintain=True
+        )
         return
-    turn(world, a % 2, maintain=True)
+    checks.turn(world, a % 2, maintain=True)
 
 
 def _clean_log(world: World, a: int, b: int) -> None:
@@ -294,15 +283,15 @@ def _clean_log(world: World, a: int, b: int) -> None:
 
 
 def _query(world: World, a: int, b: int) -> None:
-    ask(world, b)
+    checks.ask(world, b)
 
 
 def _stumble(world: World, a: int, b: int) -> None:
-    stumble(world, b % 40 + 1)
+    checks.stumble(world, b % 40 + 1)
 
 
 def _count(world: World, a: int, b: int) -> None:
-    ask_count(world)
+    checks.ask_count(world)
 
 
 def _pin(world: World, a: int, b: int) -> None:
@@ -320,7 +309,7 @@ def _pin(world: World, a: int, b: int) -> None:
 
 def _run_pinned(world: World, a: int, b: int) -> None:
     if world.pinned:
-        run_pinned(world, world.pinned[a % len(world.pinned)])
+        checks.run_pinned(world, world.pinned[a % len(world.pinned)])
 
 
 def _hide(world: World, a: int, b: int) -> None:
@@ -331,9 +320,9 @@ def _hide(world: World, a: int, b: int) -> None:
     world.table_place.rename(elsewhere)
     world.hidden = True
     try:
-        ask(world, b)
+        checks.ask(world, b)
         if world.claimed():
-            turn(world, a % 2)
+            checks.turn(world, a % 2)
             world.require(not world.table_place.exists(), "a second table was begun")
     finally:
         world.hidden = False
@@ -343,15 +332,15 @@ def _hide(world: World, a: int, b: int) -> None:
 
 
 def _settle(world: World, a: int, b: int) -> None:
-    settle(world)
+    checks.settle(world)
 
 
 def _live(world: World, a: int, b: int) -> None:
-    live(world, a % 2)
+    checks.live(world, a % 2)
 
 
 def _idle(world: World, a: int, b: int) -> None:
-    idle(world)
+    checks.idle(world)
 
 
 KINDS: dict[str, tuple[int, Do]] = {
