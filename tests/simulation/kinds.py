@@ -159,10 +159,6 @@ def _time_to_live(world: World, ml: ManagedLedger, b: int) -> None:
         world.state.expire_messages(ml)
 
 
-def _delete_hold(world: World, ml: ManagedLedger, b: int) -> None:
-    world.state.delete_hold(ml)
-
-
 def _add_partitions(world: World, a: int, b: int) -> None:
     if world.parts and world.settings.partitions > 0 and world.topic.count < 4:
         world.state.add_partitions(TOPIC.full_name, 1, subscriptions=b % 4 > 0)
@@ -206,10 +202,6 @@ def _outage(world: World, a: int, b: int) -> None:
     world.outages.begin(SERVERS[a % len(SERVERS)], seconds * 1000, silent=b // 7 % 2 == 0)
 
 
-def _backup(world: World, a: int, b: int) -> None:
-    world.state.backup()
-
-
 def _restore(world: World, a: int, b: int) -> None:
     if world.state.restore():
         _foreign(world)
@@ -218,18 +210,6 @@ def _restore(world: World, a: int, b: int) -> None:
 def _wipe(world: World, a: int, b: int) -> None:
     world.state.wipe()
     _foreign(world)
-
-
-def _copy_table(world: World, a: int, b: int) -> None:
-    world.copy_table()
-
-
-def _restore_table(world: World, a: int, b: int) -> None:
-    world.restore_table()
-
-
-def _give_up_newer(world: World, a: int, b: int) -> None:
-    world.give_up_newer()
 
 
 def _foreign(world: World) -> None:
@@ -242,28 +222,8 @@ def _foreign(world: World) -> None:
 # -- offloaders --------------------------------------------------------------------------------
 
 
-def _turn(world: World, a: int, b: int) -> None:
-    checks.turn(world, a % 2)
-
-
-def _crash(world: World, a: int, b: int) -> None:
-    checks.trouble(world, a % 2, "crash", b % 70 + 1)
-
-
-def _fail(world: World, a: int, b: int) -> None:
-    checks.trouble(world, a % 2, "fail", b % 70 + 1)
-
-
-def _meet(world: World, a: int, b: int) -> None:
-    checks.trouble(world, a % 2, "meet", b % 70 + 1)
-
-
 def _restart(world: World, a: int, b: int) -> None:
     world.hosts[a % 2] = world.new_host(a % 2)
-
-
-def _round(world: World, a: int, b: int) -> None:
-    checks.check_round(world, a % 2)
 
 
 def _maintain(world: World, a: int, b: int) -> None:
@@ -275,23 +235,7 @@ def _maintain(world: World, a: int, b: int) -> None:
     checks.turn(world, a % 2, maintain=True)
 
 
-def _clean_log(world: World, a: int, b: int) -> None:
-    world.clean_log()
-
-
 # -- queries -----------------------------------------------------------------------------------
-
-
-def _query(world: World, a: int, b: int) -> None:
-    checks.ask(world, b)
-
-
-def _stumble(world: World, a: int, b: int) -> None:
-    checks.stumble(world, b % 40 + 1)
-
-
-def _count(world: World, a: int, b: int) -> None:
-    checks.ask_count(world)
 
 
 def _pin(world: World, a: int, b: int) -> None:
@@ -331,18 +275,6 @@ def _hide(world: World, a: int, b: int) -> None:
         elsewhere.rename(world.table_place)
 
 
-def _settle(world: World, a: int, b: int) -> None:
-    checks.settle(world)
-
-
-def _live(world: World, a: int, b: int) -> None:
-    checks.live(world, a % 2)
-
-
-def _idle(world: World, a: int, b: int) -> None:
-    checks.idle(world)
-
-
 KINDS: dict[str, tuple[int, Do]] = {
     "publish": (14, with_part(_publish)),
     "evolve": (2, _evolve),
@@ -351,17 +283,17 @@ KINDS: dict[str, tuple[int, Do]] = {
     "chunk": (10, with_part(_chunk)),
     "transaction": (8, with_part(_transaction)),
     "seal": (12, with_part(_seal)),
-    "turn": (12, _turn),
-    "round": (3, _round),
-    "crash": (6, _crash),
-    "fail": (6, _fail),
-    "meet": (5, _meet),
+    "turn": (12, lambda world, a, b: checks.turn(world, a % 2)),
+    "round": (3, lambda world, a, b: checks.check_round(world, a % 2)),
+    "crash": (6, lambda world, a, b: checks.trouble(world, a % 2, "crash", b % 70 + 1)),
+    "fail": (6, lambda world, a, b: checks.trouble(world, a % 2, "fail", b % 70 + 1)),
+    "meet": (5, lambda world, a, b: checks.trouble(world, a % 2, "meet", b % 70 + 1)),
     "restart": (2, _restart),
     "maintain": (3, _maintain),
-    "clean_log": (1, _clean_log),
+    "clean_log": (1, lambda world, a, b: world.clean_log()),
     "trim": (8, _trim),
     "time_to_live": (1, with_part(_time_to_live)),
-    "delete_hold": (1, with_part(_delete_hold)),
+    "delete_hold": (1, with_part(lambda world, ml, b: world.state.delete_hold(ml))),
     "add_partitions": (2, _add_partitions),
     "remake": (1, _remake),
     "bookies": (1, _bookies),
@@ -369,20 +301,20 @@ KINDS: dict[str, tuple[int, Do]] = {
     "advance": (8, _advance),
     "skew": (2, _skew),
     "outage": (2, _outage),
-    "backup": (1, _backup),
+    "backup": (1, lambda world, a, b: world.state.backup()),
     "restore": (1, _restore),
     "wipe": (1, _wipe),
-    "copy_table": (2, _copy_table),
-    "restore_table": (1, _restore_table),
-    "give_up_newer": (1, _give_up_newer),
-    "query": (10, _query),
-    "stumble": (3, _stumble),
-    "count": (3, _count),
+    "copy_table": (2, lambda world, a, b: world.copy_table()),
+    "restore_table": (1, lambda world, a, b: world.restore_table()),
+    "give_up_newer": (1, lambda world, a, b: world.give_up_newer()),
+    "query": (10, lambda world, a, b: checks.ask(world, b)),
+    "stumble": (3, lambda world, a, b: checks.stumble(world, b % 40 + 1)),
+    "count": (3, lambda world, a, b: checks.ask_count(world)),
     "pin": (4, _pin),
     "run_pinned": (5, _run_pinned),
     "hide": (1, _hide),
-    "settle": (2, _settle),
-    "idle": (1, _idle),
-    "live": (2, _live),
+    "settle": (2, lambda world, a, b: checks.settle(world)),
+    "idle": (1, lambda world, a, b: checks.idle(world)),
+    "live": (2, lambda world, a, b: checks.live(world, a % 2)),
 }
 """By name: how often it is drawn, and what it does."""

@@ -58,10 +58,6 @@ def _move(world: World, b: int) -> None:
             world.state.trim(ml, "trimmed")
 
 
-def _roll(world: World, ml: ManagedLedger, b: int) -> None:
-    world.state.roll(ml)
-
-
 def _idle(world: World, a: int, b: int) -> None:
     """Brokers delete a partition that has no subscription, and nobody uses."""
     ml = world.part(a)
@@ -93,7 +89,7 @@ STREAM_KINDS: dict[str, Do] = {
     "stream_crash": _troubled("crash"),
     "stream_fail": _troubled("fail"),
     "stream_meet": _troubled("meet"),
-    "roll": with_part(_roll),
+    "roll": with_part(lambda world, ml, b: world.state.roll(ml)),
     "burst": with_part(_burst),
     "idle": _idle,
     "revive": _revive,

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event
@@ -34,17 +34,6 @@ from tests.unit.pulsar.binary.fake_topic import (
 from tests.unit.pulsar.binary.reads import PARTITION, Passing, Time, idle, publisher_of
 
 
-@pytest.fixture
-def broker() -> Iterator[FakeBroker]:
-    with FakeBroker() as started:
-        yield started
-
-
-@pytest.fixture
-def topic(broker: FakeBroker) -> FakeTopic:
-    return FakeTopic(broker)
-
-
 def entry(sequence: int, payload: bytes = b"payload", messages: int = 1) -> OutgoingEntry:
     metadata = api.MessageMetadata(
         producer_name="me", sequence_id=sequence, publish_time=1, num_messages_in_batch=messages
@@ -54,12 +43,6 @@ def entry(sequence: int, payload: bytes = b"payload", messages: int = 1) -> Outg
 
 def opened(publisher: Publisher, **more: Any) -> Producer:
     return publisher.producer(PARTITION, **({"name": "me"} | more))
-
-
-@pytest.fixture
-def publisher(broker: FakeBroker, topic: FakeTopic) -> Iterator[Publisher]:
-    with publisher_of(broker.url) as made:
-        yield made
 
 
 @pytest.fixture
@@ -390,15 +373,15 @@ def test_slow_receipts_are_no_failure(broker: FakeBroker, topic: FakeTopic) -> N
     clock = Time()
 
     def slow(session: Session, sent: Sent) -> bool:
-        wait_until("the last is taken", lambda: producer.stored == len(topic.stored), 60, 0.01)
+        wait_until("the last is taken", lambda: made.stored == len(topic.stored), 60, 0.01)
         clock.now += 4
         return True
 
     topic.before = slow
     with publisher_of(broker.url, "10s", time=clock) as publisher:
-        producer = opened(publisher)
-        send(producer, range(11))
-        assert (producer.stored, clock.waited) == (11, 44)
+        made = opened(publisher)
+        send(made, range(11))
+        assert (made.stored, clock.waited) == (11, 44)
 
 
 def test_pings_are_answered_while_it_waits(producer: Producer, topic: FakeTopic) -> None:
