@@ -27,12 +27,9 @@ from testbed.publish import (
     publish,
 )
 from testbed.s3 import S3
+from tests.support.schemas import avro_record
 
-ORDER = {
-    "type": "record",
-    "name": "Order",
-    "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"]}],
-}
+ORDER = avro_record("Order", {"id": "long", "note": ["null", "string"]})
 
 
 def read_all(client: Any, topic: str, count: int) -> list[Any]:

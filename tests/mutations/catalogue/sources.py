@@ -11,12 +11,8 @@ reader/sources/fallback.py: tests/unit/sources/test_fallback.py
 
 no-broker-for-silent-bookies: queries fail where bookies cannot be reached though the broker can
 reader/sources/fallback.py: tests/unit/sources/test_split_reader.py
-- [Failure.UNAVAILABLE],
--         [LedgerNow.SAME, LedgerNow.BARE],
--         Stage.BROKER,
-+ [Failure.UNAVAILABLE],
-+         [LedgerNow.BARE],
-+         Stage.BROKER,
+- [Failure.UNAVAILABLE], [LedgerNow.SAME, LedgerNow.BARE], Stage.BROKER
++ [Failure.UNAVAILABLE], [LedgerNow.BARE], Stage.BROKER
 
 rows-twice-after-a-failure: rows that a source gave before it failed come again from the next one
 reader/sources/split_reader.py: tests/unit/sources/test_split_reader.py
