@@ -13,17 +13,9 @@ from reader.payload.avro.kernel import MAX_DEPTH
 from reader.payload.budget import OutputBudget, value_bytes
 from tests.support.schemas import avro_record
 from tests.unit.payload.cases import Kind, Value, avro_bytes, decode, decoder, rows, shown, topics
+from tests.unit.payload.json.agreement import record
 
 PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-def record(*fields: Any) -> dict[str, Any]:
-    """A record whose fields f0, f1, … are of these types."""
-    return {
-        "type": "record",
-        "name": "R",
-        "fields": [{"name": f"f{i}", "type": field} for i, field in enumerate(fields)],
-    }
 
 
 @PATIENT

@@ -82,7 +82,7 @@ class World:
 def scheduler(world: World, *, always: bool = False, **more: Any) -> Scheduler:
     """Its clock stands still: one round, and no topic becomes due by time."""
     queue = TopicQueue(OffloadConfig(interval=timedelta(seconds=60)), always=always)
-    given = {"ended": world.ended, "clocks": Clocks(elapsed=lambda: AT)} | more
+    given: dict[str, Any] = {"ended": world.ended, "clocks": Clocks(elapsed=lambda: AT)} | more
     discover = given.pop("discover", world.discover)
     return Scheduler(queue, discover, world, Rounds(60.0, wake_seconds=0.01), **given)
 
