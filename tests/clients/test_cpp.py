@@ -1,7 +1,5 @@
 """KeyValue messages of the C++ client, through a broker: rows hot and after an offload."""
 
-from collections.abc import Callable
-
 import pytest
 
 from offloader.config import Config
@@ -10,6 +8,7 @@ from testbed.admin import Admin
 from testbed.clients import cpp_topics
 from testbed.cluster import Cluster
 from tests.clients.tools import skip_without_tools
+from tests.support.fixtures import Offload
 
 pytestmark = pytest.mark.long
 
@@ -20,7 +19,7 @@ def test_rows_hot_and_cold(
     cluster: Cluster,
     admin: Admin,
     lake_config: Config,
-    offload: Callable[[str], None],
+    offload: Offload,
     lake_namespace: str,
 ) -> None:
     prefix = f"persistent://{lake_namespace}/cpp-{seed}"

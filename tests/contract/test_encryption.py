@@ -33,6 +33,7 @@ from tests.contract.key_provider import DERIVED, KNOWN, NO_KEY, RAISES
 from tests.contract.rows import Key, Row, keyed, rows_of
 from tests.contract.stream.following import Follower
 from tests.spark.stream.runs import ids, reader, run
+from tests.support.schemas import avro_record
 
 KINDS = ["RSA", "ECDSA"]
 
@@ -216,11 +217,7 @@ def test_sql(
     made = keyed_contract()
     schema: Json = {
         "type": "AVRO",
-        "definition": {
-            "type": "record",
-            "name": "Order",
-            "fields": [{"name": "id", "type": "long"}, {"name": "text", "type": "string"}],
-        },
+        "definition": avro_record("Order", {"id": "long", "text": "string"}),
     }
 
     def send(first: int) -> None:

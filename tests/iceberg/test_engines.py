@@ -15,14 +15,7 @@ from reader.storage import Storage, open_storage
 from tests.iceberg.engines import DUCKDB, SparkEngine, rows_by
 from tests.iceberg.rest_server import RestServer
 from tests.iceberg.typed_rows import TYPED, fill_typed
-from tests.support.iceberg import (
-    IDENTIFIER,
-    follower,
-    iceberg_config,
-    iceberg_rows,
-    iceberg_table,
-    location,
-)
+from tests.support import iceberg
 from tests.support.tables import DAY_US, TOPIC, all_rows, fill, maintainer, now_us
 
 
@@ -52,7 +45,7 @@ def lived_through(storage: Storage, config: IcebergConfig, monkeypatch: pytest.M
         maintainer(storage, retention="7d").maintain(TOPIC)
         fill_typed(storage, 6)
 
-    with closing(follower(storage, config)) as following:
+    with closing(iceberg.follower(storage, config)) as following:
         for step in (offloaded, grown, compacted, old_and_new, expired):
             step()
             following.follow(TOPIC)
@@ -61,9 +54,9 @@ def lived_through(storage: Storage, config: IcebergConfig, monkeypatch: pytest.M
 def test_each_type_by_pyiceberg(
     storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = iceberg_config("sql", tmp_path)
+    config = iceberg.iceberg_config("sql", tmp_path)
     lived_through(storage, config, monkeypatch)
-    rows = iceberg_rows(iceberg_table(storage, config))
+    rows = iceberg.iceberg_rows(iceberg.iceberg_table(storage, config))
     # PyIceberg 0.12 reads a list or map of structs that is NULL as an empty one.
     empty = re.compile(r", '(people|nested)': \[\]")
     assert sorted(empty.sub("", one) for one in rows) == sorted(
@@ -76,9 +69,9 @@ def test_each_type_by_duckdb(
     storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the pointer: its extension knows no catalog that is a database."""
-    config = iceberg_config("sql", tmp_path)
+    config = iceberg.iceberg_config("sql", tmp_path)
     lived_through(storage, config, monkeypatch)
-    directory = location(storage, config).removeprefix("file://")
+    directory = iceberg.location(storage, config).removeprefix("file://")
     given = {"table": directory, "out": str(tmp_path / "rows.parquet")}
     assert rows_by(DUCKDB, "duckdb_rows", given) == all_rows(storage)
 
@@ -90,8 +83,8 @@ def test_spark_answers_by_rows_not_by_bounds(
     """Iceberg's runtime takes minimum and maximum from the manifests where it may."""
     fill_typed(storage, 1)
     with RestServer(tmp_path / "warehouse") as server:
-        config = iceberg_config("rest", tmp_path, options={"uri": server.url})
-        with closing(follower(storage, config)) as following:
+        config = iceberg.iceberg_config("rest", tmp_path, options={"uri": server.url})
+        with closing(iceberg.follower(storage, config)) as following:
             following.follow(TOPIC)
         given = {
             "conf": server.spark_conf,
@@ -110,7 +103,7 @@ def test_each_type_by_spark_from_a_rest_catalog(
     storage: Storage, spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with RestServer(tmp_path / "warehouse") as server:
-        config = iceberg_config("rest", tmp_path, options={"uri": server.url})
+        config = iceberg.iceberg_config("rest", tmp_path, options={"uri": server.url})
         lived_through(storage, config, monkeypatch)
         given = {"conf": server.spark_conf, "table": "lake.public.`default`.orders"}
         read = spark.rows({**given, "out": str(tmp_path / "rows")})
@@ -123,8 +116,8 @@ def test_what_spark_deletes_is_refused_or_put_right(
 ) -> None:
     fill(storage, [1, 2])
     with RestServer(tmp_path / "warehouse") as server:
-        config = iceberg_config("rest", tmp_path, options={"uri": server.url})
-        following = follower(storage, config)
+        config = iceberg.iceberg_config("rest", tmp_path, options={"uri": server.url})
+        following = iceberg.follower(storage, config)
         following.follow(TOPIC)
         table = "lake.public.`default`.orders"
         given = {"conf": server.spark_conf, "table": table}
@@ -133,7 +126,7 @@ def test_what_spark_deletes_is_refused_or_put_right(
         assert len(left) == 10
         fill(storage, [3])
         following.follow(TOPIC)
-        assert iceberg_rows(iceberg_table(storage, config)) == all_rows(storage)
+        assert iceberg.iceberg_rows(iceberg.iceberg_table(storage, config)) == all_rows(storage)
 
         rows = [
             f"ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')",
@@ -145,7 +138,7 @@ def test_what_spark_deletes_is_refused_or_put_right(
         with pytest.raises(UnsupportedError, match="has deleted rows"):
             following.follow(TOPIC)
         with load_catalog("rest", uri=server.url, type="rest") as catalog:
-            catalog.drop_table(IDENTIFIER)
+            catalog.drop_table(iceberg.IDENTIFIER)
         following.follow(TOPIC)
-        assert iceberg_rows(iceberg_table(storage, config)) == all_rows(storage)
+        assert iceberg.iceberg_rows(iceberg.iceberg_table(storage, config)) == all_rows(storage)
         following.close()

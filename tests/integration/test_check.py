@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from testbed.faults import FaultyStore
 from testbed.proxy import TcpProxy
 from testbed.publish import publish
 from testbed.s3 import S3
+from tests.support.running import run_program
 
 _MAIN = "from offloader.cli.app import main; main()"
 
@@ -300,13 +300,10 @@ def run(settings: Settings, tmp_path: Path) -> Callable[..., tuple[int, str, str
     always = ("--config", str(path), "--timeout", str(PATIENT))
 
     def command(*arguments: str, **environment: str) -> tuple[int, str, str]:
-        done = subprocess.run(
+        done = run_program(
             [sys.executable, "-c", _MAIN, "check", *always, *arguments],
-            capture_output=True,
-            text=True,
             env={**os.environ, **environment},
             timeout=240,
-            check=False,
         )
         return done.returncode, done.stdout, done.stderr
 

@@ -12,13 +12,7 @@ from typing import Any
 import httpx
 import pulsar
 import pytest
-from botocore.exceptions import (
-    ClientError,
-    ConnectionClosedError,
-    EndpointConnectionError,
-    IncompleteReadError,
-    ResponseStreamingError,
-)
+from botocore import exceptions
 
 from testbed.admin import Admin, wait_until
 from testbed.faults import FaultyStore
@@ -33,12 +27,9 @@ from testbed.publish import (
     publish,
 )
 from testbed.s3 import S3
+from tests.support.schemas import avro_record
 
-ORDER = {
-    "type": "record",
-    "name": "Order",
-    "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"]}],
-}
+ORDER = avro_record("Order", {"id": "long", "note": ["null", "string"]})
 
 
 def read_all(client: Any, topic: str, count: int) -> list[Any]:
@@ -139,9 +130,9 @@ def test_a_faulty_store_applies_and_lies(s3: S3, store: FaultyStore) -> None:
     def put(key: str) -> int:
         try:
             through.put_object(Bucket=s3.bucket, Key=key, Body=b"body", IfNoneMatch="*")
-        except ClientError as error:
+        except exceptions.ClientError as error:
             return int(error.response["ResponseMetadata"]["HTTPStatusCode"])
-        except (ConnectionClosedError, EndpointConnectionError):
+        except (exceptions.ConnectionClosedError, exceptions.EndpointConnectionError):
             return 0
         return 200
 
@@ -165,7 +156,7 @@ def test_a_faulty_store_applies_and_lies(s3: S3, store: FaultyStore) -> None:
 def test_a_faulty_store_sees_conflicts_is_late_and_breaks_off(s3: S3, store: FaultyStore) -> None:
     through = s3.client(store.endpoint, attempts=1)
     store.conflict(lambda method, path: method == "PUT")
-    with pytest.raises(ClientError, match="ConditionalRequestConflict"):
+    with pytest.raises(exceptions.ClientError, match="ConditionalRequestConflict"):
         through.put_object(Bucket=s3.bucket, Key="broken", Body=b"body")
     through.put_object(Bucket=s3.bucket, Key="broken", Body=b"body")
 
@@ -175,7 +166,7 @@ def test_a_faulty_store_sees_conflicts_is_late_and_breaks_off(s3: S3, store: Fau
     assert time.monotonic() - begun >= 0.5
 
     store.truncate(lambda method, path: method == "GET")
-    with pytest.raises((IncompleteReadError, ResponseStreamingError)):
+    with pytest.raises((exceptions.IncompleteReadError, exceptions.ResponseStreamingError)):
         through.get_object(Bucket=s3.bucket, Key="broken")["Body"].read()
     assert through.get_object(Bucket=s3.bucket, Key="broken")["Body"].read() == b"body"
     assert store.hits == 3

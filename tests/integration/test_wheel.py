@@ -15,6 +15,7 @@ from offloader.config import Config
 from spark_ext.session.jars import listed, session_jars
 from tests.spark.conftest import TOTAL, Orders
 from tests.support.maven_repository import MavenRepository
+from tests.support.running import run_program
 
 WANTED = listed(("s3",))
 """What a storage on S3 needs, or a storage that is not known yet."""
@@ -34,14 +35,11 @@ class User:
 
     def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         """``pulsar-lake …`` in a folder of the user's own; ``more``: variables beside."""
-        return subprocess.run(
+        return run_program(
             [str(self.folder / "venv" / "bin" / "pulsar-lake"), *arguments],
             cwd=self.folder,
             env=self.environment | more,
-            capture_output=True,
-            text=True,
             timeout=280,
-            check=False,
         )
 
 

@@ -18,9 +18,9 @@ from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from tests.contract.rows import query_rows
+from tests.support.fixtures import Offload
 
 Publish = Callable[[str, list[bytes]], list[bytes]]
-Offload = Callable[[str], None]
 
 # Pulsar's ZooKeeper takes no topic `.` or `..`.
 ODD = [

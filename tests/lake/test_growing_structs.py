@@ -1,12 +1,12 @@
 """Fields added inside structs: old files stay readable, hot rows match at once, nothing is lost."""
 
-from collections.abc import Callable
 from typing import Any
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import avro_schema, publish
+from tests.support.fixtures import Offload
 
 
 def _schema(*more: dict[str, Any]) -> Any:
@@ -32,11 +32,7 @@ ADDED = {"name": "b", "type": ["null", "string"], "default": None}
 
 
 def test_members_added_later(
-    cluster: Cluster,
-    admin: Admin,
-    lake: PulsarLake,
-    offload: Callable[[str], None],
-    lake_namespace: str,
+    cluster: Cluster, admin: Admin, lake: PulsarLake, offload: Offload, lake_namespace: str
 ) -> None:
     topic = admin.create_topic(f"{lake_namespace}/growing")
     old = {"one": {"a": 1}, "many": [{"a": 2}, {"a": 3}], "named": {"k": {"a": 4}}}

@@ -28,16 +28,7 @@ from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import publish
 from tests.lake.test_moving_segments import files_read, numbered, read_again, rows_of
-from tests.support.tables import (
-    DAY_US,
-    TOPIC,
-    all_rows,
-    fill,
-    maintainer,
-    make_older,
-    now_us,
-    storage_ms,
-)
+from tests.support import tables
 
 
 @pytest.fixture
@@ -51,7 +42,7 @@ def table_of(lake: PulsarLake, storage: Storage, version: int | None = None) -> 
     reader = lake.spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
-    return reader.load(storage.spark_uri(storage.table_uri(TOPIC)))
+    return reader.load(storage.spark_uri(storage.table_uri(tables.TOPIC)))
 
 
 def places(frame: Any) -> list[tuple[int, int]]:
@@ -59,13 +50,13 @@ def places(frame: Any) -> list[tuple[int, int]]:
 
 
 def test_nan_is_found_and_files_are_skipped_as_before(lake: PulsarLake, storage: Storage) -> None:
-    fill(storage, range(1, 25))
-    rows = all_rows(storage)
+    tables.fill(storage, range(1, 25))
+    rows = tables.all_rows(storage)
     found = places(table_of(lake, storage).where("amount > 1e300"))
     assert len(found) == 24 * 4, "Spark: NaN is greater than any number"
     size = sum(int(one.size) for one in _files(storage)) // 2
-    assert maintainer(storage, target_file_bytes=size).maintain(TOPIC).into >= 1
-    assert all_rows(storage) == rows
+    assert tables.maintainer(storage, target_file_bytes=size).maintain(tables.TOPIC).into >= 1
+    assert tables.all_rows(storage) == rows
     after = table_of(lake, storage)
     assert places(after.where("amount > 1e300")) == found
     assert places(after.where("amount = 4.0 OR id = 9")) == sorted(
@@ -77,7 +68,7 @@ def test_nan_is_found_and_files_are_skipped_as_before(lake: PulsarLake, storage:
 
 
 def _files(storage: Storage) -> list[Any]:
-    table = TopicTable.open(storage, TOPIC)
+    table = TopicTable.open(storage, tables.TOPIC)
     assert table is not None
     return files_of(table)
 
@@ -85,16 +76,21 @@ def _files(storage: Storage) -> list[Any]:
 def test_a_dataframe_from_before_sees_the_same_rows(lake: PulsarLake, tmp_path: Path) -> None:
     """Made before compaction and expiry, used after both and after the least window's vacuum."""
     storage = open_storage(StorageConfig(uri=str(tmp_path)))
-    old = now_us() - 40 * DAY_US
-    fill(storage, range(1, 9), published=[old] * 8)
-    fill(storage, range(9, 19), published=[now_us()] * 10)
-    make_older(tmp_path, 60)
+    old = tables.now_us() - 40 * tables.DAY_US
+    tables.fill(storage, range(1, 9), published=[old] * 8)
+    tables.fill(storage, range(9, 19), published=[tables.now_us()] * 10)
+    tables.make_older(tmp_path, 60)
     version = _version(storage)
     built = table_of(lake, storage, version)
     expected = places(built)
     assert len(expected) == 180
-    assert maintainer(storage, vacuum_after="1d").maintain(TOPIC, vacuum=True).compacted == 18
-    result = maintainer(storage, retention="30d", vacuum_after="1d").maintain(TOPIC, vacuum=True)
+    assert (
+        tables.maintainer(storage, vacuum_after="1d").maintain(tables.TOPIC, vacuum=True).compacted
+        == 18
+    )
+    result = tables.maintainer(storage, retention="30d", vacuum_after="1d").maintain(
+        tables.TOPIC, vacuum=True
+    )
     assert (result.rewritten, result.vacuumed) == (1, 0)
     assert places(built) == expected
     assert places(built.where("amount > 1e300"))
@@ -106,11 +102,11 @@ def test_a_dataframe_from_before_sees_the_same_rows(lake: PulsarLake, tmp_path: 
     finally:
         lake.spark.conf.unset(too_old)
     assert len(places(table_of(lake, storage))) == 100
-    assert len(all_rows(storage)) == 100
+    assert len(tables.all_rows(storage)) == 100
 
 
 def _version(storage: Storage) -> int:
-    table = TopicTable.open(storage, TOPIC)
+    table = TopicTable.open(storage, tables.TOPIC)
     assert table is not None
     return table.version
 
@@ -173,8 +169,8 @@ def test_a_query_whose_ledgers_moved_and_were_compacted(
     late = TableMaintainer(
         open_storage(config.storage),
         retained,
-        clocks=Clocks(ms=lambda: now_us() // 1000 + 2 * 86_400_000),
-        storage_clock_ms=lambda *where: storage_ms(*where) + 2 * 86_400_000,
+        clocks=Clocks(ms=lambda: tables.now_us() // 1000 + 2 * 86_400_000),
+        storage_clock_ms=lambda *where: tables.storage_ms(*where) + 2 * 86_400_000,
     )
     assert late.maintain(name).expired_rows == 200
     assert rows_of(lake.table(topic)) == numbered(200, 250)

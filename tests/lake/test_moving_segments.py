@@ -1,6 +1,5 @@
 """A query's snapshot holds while its segments move: offloaded, then deleted from BookKeeper."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import publish
 from testbed.s3 import S3
+from tests.support.fixtures import Offload
 
 
 def rows_of(frame: Any) -> list[bytes]:
@@ -60,7 +60,7 @@ def test_a_dataframe_outlives_its_ledgers(
     trimmed_namespace: str,
     lake: PulsarLake,
     lake_config: Config,
-    offload: Callable[[str], None],
+    offload: Offload,
 ) -> None:
     topic = f"{trimmed_namespace}/moving"
     full = f"persistent://{topic}"
@@ -127,12 +127,7 @@ def test_messages_deleted_before_they_were_offloaded_are_an_error(
 
 
 def test_plain_delta_readers_agree_with_spark(
-    cluster: Cluster,
-    admin: Admin,
-    namespace: str,
-    lake: PulsarLake,
-    offload: Callable[[str], None],
-    s3: S3,
+    cluster: Cluster, admin: Admin, namespace: str, lake: PulsarLake, offload: Offload, s3: S3
 ) -> None:
     import duckdb
     import pyarrow.dataset as pads
@@ -173,7 +168,7 @@ def test_plain_delta_readers_agree_with_spark(
 
 
 def test_forty_fields_still_prune_by_time(
-    cluster: Cluster, admin: Admin, namespace: str, lake: PulsarLake, offload: Callable[[str], None]
+    cluster: Cluster, admin: Admin, namespace: str, lake: PulsarLake, offload: Offload
 ) -> None:
     from testbed.publish import avro_schema
 

@@ -1,5 +1,6 @@
 """A mutation of the product: one text that is replaced, and the tests that should find it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,28 @@ class Mutation:
     loss: str
     tests: tuple[str, ...] = ()
     server_tests: tuple[str, ...] = ()
+
+
+def mutations(text: str) -> tuple[Mutation, ...]:
+    """Return the mutations of a text, which empty lines separate. Each one has these lines:
+
+        its id: what a user would lose
+        its file: the tests, separated by spaces; those that start servers behind "servers:"
+        - the old text
+        + the new text
+
+    A line that begins with a space continues the one before.
+    """
+    return tuple(map(_mutation, text.strip().split("\n\n")))
+
+
+def _mutation(text: str) -> Mutation:
+    head, where, *changes = re.sub(r"\n +", " ", text).split("\n")
+    name, loss = head.split(": ", 1)
+    file, tests = where.split(":", 1)
+    tests, _, server_tests = tests.partition("servers:")
+    old, new = ("\n".join(one[2:] for one in changes if one[0] == sign) for sign in "-+")
+    return Mutation(name, file, old, new, loss, (*tests.split(),), (*server_tests.split(),))
 
 
 def mutated(mutation: Mutation, root: Path) -> str:

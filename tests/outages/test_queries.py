@@ -10,6 +10,7 @@ from spark_ext import PulsarLake
 from testbed.admin import Admin
 from testbed.cluster import BookieProcess, ProcessCluster
 from testbed.publish import publish
+from tests.support.fixtures import Offload
 
 COUNT = 30_000
 
@@ -52,10 +53,7 @@ def test_a_bookie_killed_in_the_middle_of_a_query(
 
 
 def test_a_bookie_killed_in_the_middle_of_an_offload(
-    big: str,
-    servers_lake: PulsarLake,
-    servers_offload: Callable[[str], None],
-    bookie: BookieProcess,
+    big: str, servers_lake: PulsarLake, servers_offload: Offload, bookie: BookieProcess
 ) -> None:
     killer = kill_soon(bookie.kill, 0.5)
     servers_offload(big)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +13,7 @@ from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import Message, json_schema, publish
 from tests.spark.conftest import ORDER, order
+from tests.support.running import run_program
 
 _ROOT = Path(__file__).parents[2]
 
@@ -40,14 +40,8 @@ class Example:
 
     def run(self) -> str:
         program = [sys.executable, str(_ROOT / "examples" / "continuous_view.py"), "lake.toml"]
-        done = subprocess.run(
-            [*program, self.source, self.view],
-            cwd=self._folder,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
+        done = run_program(
+            [*program, self.source, self.view], cwd=self._folder, env=self._environment, timeout=300
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -1,7 +1,6 @@
 """What a scan gives to DuckDB, Polars and pandas, and the programs in `examples/`."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from offloader.config import Config
 from reader import open_topic
+from tests.support.running import run_program
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -56,7 +56,7 @@ def test_an_example(
     name: str, orders: str, settings_path: Path, environment: dict[str, str]
 ) -> None:
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), str(settings_path), orders]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
+    done = run_program(command, env=environment, timeout=280)
     assert (done.returncode, done.stderr) == (0, "")
     counts = re.findall(COUNTS[name], done.stdout, re.MULTILINE)
     assert sum(map(int, counts)) == 600, done.stdout

@@ -1,6 +1,5 @@
 """`scan()` gives the rows of Spark's table: filters, times, and while segments move."""
 
-import subprocess
 import sys
 import threading
 
@@ -21,6 +20,7 @@ from testbed.cluster import Cluster
 from testbed.publish import publish
 from tests.contract.against_java import offload_in_thread
 from tests.contract.rows import key_of, keyed
+from tests.support.running import run_program
 
 # -- one topic on both sides -----------------------------------------------------------------------
 
@@ -173,13 +173,7 @@ def test_an_abandoned_reader_holds_up_no_process(
     orders: str, environment: dict[str, str], tiers: str | None
 ) -> None:
     program = _ABANDONED.format(topic=orders, tiers=tiers)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
+    done = run_program([sys.executable, "-c", program], env=environment, timeout=200)
     assert (done.returncode, done.stderr) == (0, "")
 
 

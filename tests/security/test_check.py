@@ -1,7 +1,7 @@
 """``pulsar-lake check`` on the secured cluster: a role that may read, and one thing wrong each."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from testbed.admin import Admin, wait_until
 from testbed.publish import publish
 from testbed.security import SecuredCluster
 from tests.security.conftest import READER
+from tests.support.fixtures import MakeConfig
 
 ASKS_NO_POLICY = {"topics": "warning"}
 """Who may only consume is not told whether there is a TTL."""
@@ -42,7 +43,7 @@ def bad(found: dict[str, Result]) -> dict[str, str]:
     return {name: str(one.state) for name, one in found.items() if one.state != "ok"}
 
 
-def test_a_reader(settings: Callable[..., Config], topic: str) -> None:
+def test_a_reader(settings: MakeConfig, topic: str) -> None:
     found = checked(settings(READER))
     assert bad(found) == ASKS_NO_POLICY
     assert "cannot check for a TTL" in found["topics"].finding
@@ -57,7 +58,7 @@ def test_a_reader(settings: Callable[..., Config], topic: str) -> None:
     ("role", "kind"), [("superuser", "a superuser, "), ("acme-admin", "no superuser, ")]
 )
 def test_an_administrator_is_all_green(
-    settings: Callable[..., Config], topic: str, role: str, kind: str
+    settings: MakeConfig, topic: str, role: str, kind: str
 ) -> None:
     found = checked(settings(role))
     assert bad(found) == {}
@@ -78,12 +79,7 @@ def test_an_administrator_is_all_green(
     ],
 )
 def test_an_identity_that_is_refused(
-    settings: Callable[..., Config],
-    topic: str,
-    change: dict[str, Any],
-    name: str,
-    text: str,
-    fix: str,
+    settings: MakeConfig, topic: str, change: dict[str, Any], name: str, text: str, fix: str
 ) -> None:
     found = checked(settings(READER, **change))
     assert bad(found) == {
@@ -98,7 +94,7 @@ def test_an_identity_that_is_refused(
     assert "no.such.token" not in str(found)
 
 
-def test_a_role_that_may_not_consume(settings: Callable[..., Config], topic: str) -> None:
+def test_a_role_that_may_not_consume(settings: MakeConfig, topic: str) -> None:
     found = checked(settings("nobody-knows"))
     assert found["admin"].state == "ok"
     assert found["role"].state == "failed"
@@ -108,16 +104,14 @@ def test_a_role_that_may_not_consume(settings: Callable[..., Config], topic: str
     assert "no permission to consume topic acme/open/checked" in found["role"].finding
 
 
-def test_a_role_that_may_not_list_the_namespace(
-    settings: Callable[..., Config], topic: str
-) -> None:
+def test_a_role_that_may_not_list_the_namespace(settings: MakeConfig, topic: str) -> None:
     found = checked(settings(READER), topics=["acme/hidden/*"])
     assert found["role"].state == "failed"
     assert "no permission for namespace acme/hidden" in found["role"].finding
 
 
 def test_a_subscription_that_the_namespace_does_not_allow(
-    settings: Callable[..., Config], superuser: Admin, topic: str
+    settings: MakeConfig, superuser: Admin, topic: str
 ) -> None:
     role = f"role-{uuid.uuid4().hex[:8]}"
     namespace = f"acme/{role}"
@@ -148,7 +142,7 @@ def test_a_subscription_that_the_namespace_does_not_allow(
 )
 def test_a_bookie_that_refuses(
     secured: SecuredCluster,
-    settings: Callable[..., Config],
+    settings: MakeConfig,
     topic: str,
     change: dict[str, Any],
     text: str,

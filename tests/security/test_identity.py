@@ -16,6 +16,7 @@ from testbed.admin import Admin
 from testbed.publish import publish
 from testbed.security import TOKEN_KEY, Authority, Pair, SecuredCluster, TokenServer
 from tests.security.conftest import READER
+from tests.support.fixtures import MakeConfig
 
 SECRET = "the-oauth2-client-secret"
 BELIEVED = ["token file", "oauth2 secret", "oauth2 key file", "certificate"]
@@ -94,11 +95,7 @@ def read(config: Config, topic: str) -> int:
 
 @pytest.mark.parametrize("name", BELIEVED)
 def test_who_is_believed(
-    settings: Callable[..., Config],
-    topic: str,
-    issuer: TokenServer,
-    identity_of: IdentityOf,
-    name: str,
+    settings: MakeConfig, topic: str, issuer: TokenServer, identity_of: IdentityOf, name: str
 ) -> None:
     issuer.asked.clear()
     assert read(settings(None, **identity_of(name)), topic)
@@ -109,7 +106,7 @@ def test_who_is_believed(
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_nobody_else_is_believed(
-    settings: Callable[..., Config], topic: str, identity_of: IdentityOf, name: str
+    settings: MakeConfig, topic: str, identity_of: IdentityOf, name: str
 ) -> None:
     # With a foreign certificate TLS itself is cut off, and it is tried again until the timeout.
     foreign = name == "foreign certificate"
@@ -124,7 +121,7 @@ def test_nobody_else_is_believed(
 
 
 def test_tokens_that_are_rotated(
-    secured: SecuredCluster, settings: Callable[..., Config], topic: str, tmp_path: Path
+    secured: SecuredCluster, settings: MakeConfig, topic: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "token"
     path.write_text(secured.token(READER))
@@ -137,7 +134,7 @@ def test_tokens_that_are_rotated(
 
 
 def test_a_server_has_to_show_the_right_certificate(
-    secured: SecuredCluster, settings: Callable[..., Config], topic: str, tmp_path: Path
+    secured: SecuredCluster, settings: MakeConfig, topic: str, tmp_path: Path
 ) -> None:
     other = Authority(tmp_path, "another authority")
     by_name = {

@@ -1,13 +1,11 @@
 """What a role may read is read from every tier; what it may not is refused in every tier."""
 
-from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 from pyspark.errors import AnalysisException
 
-from offloader.config import Config
 from reader.clients import Clients
 from reader.errors import ConfigurationError
 from reader.model import Topic
@@ -21,6 +19,7 @@ from spark_ext.planner.relations import Relations
 from spark_ext.session.handoff import load_settings, settings_file
 from testbed.admin import Admin, wait_until
 from tests.security.conftest import READER, Orders
+from tests.support.fixtures import MakeConfig
 
 REFUSED = "no permission to consume topic acme/open/orders"
 WITHOUT_CONSUME = ("writer", "unprivileged")
@@ -29,7 +28,7 @@ WITHOUT_CONSUME = ("writer", "unprivileged")
 
 @pytest.mark.parametrize("tiers", [None, "bookkeeper", "broker"])
 def test_consume_is_all_that_a_query_needs(
-    settings: Callable[..., Config], orders: Orders, lake: PulsarLake, tiers: str | None
+    settings: MakeConfig, orders: Orders, lake: PulsarLake, tiers: str | None
 ) -> None:
     with PulsarLake(settings(READER)) as mine:
         assert mine.table(orders.topic, tiers=tiers).count() == orders.count
@@ -40,7 +39,7 @@ def test_consume_is_all_that_a_query_needs(
 @pytest.mark.parametrize("role", WITHOUT_CONSUME)
 @pytest.mark.parametrize("tiers", [None, "parquet", "bookkeeper", "broker"])
 def test_without_it_no_tier_is_planned(
-    settings: Callable[..., Config], orders: Orders, lake: PulsarLake, role: str, tiers: str | None
+    settings: MakeConfig, orders: Orders, lake: PulsarLake, role: str, tiers: str | None
 ) -> None:
     with PulsarLake(settings(role)) as other:
         with pytest.raises(AnalysisException, match=REFUSED) as error:
@@ -51,7 +50,7 @@ def test_without_it_no_tier_is_planned(
 
 @pytest.mark.parametrize("role", WITHOUT_CONSUME)
 def test_nor_by_any_other_way(
-    settings: Callable[..., Config], orders: Orders, lake: PulsarLake, role: str
+    settings: MakeConfig, orders: Orders, lake: PulsarLake, role: str
 ) -> None:
     config = settings(role)
     with AdminClient(settings(READER).pulsar) as allowed:
@@ -80,7 +79,7 @@ def test_nor_by_any_other_way(
 
 
 def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
-    settings: Callable[..., Config], superuser: Admin, orders: Orders, lake: PulsarLake
+    settings: MakeConfig, superuser: Admin, orders: Orders, lake: PulsarLake
 ) -> None:
     config = settings("passing")
     superuser.grant("acme/open", "passing", "consume")
@@ -111,9 +110,7 @@ def test_a_permission_that_was_taken_away_ends_the_plans_of_a_dataframe(
             load(hot)
 
 
-def test_the_answer_of_the_broker_is_asked_for_once(
-    settings: Callable[..., Config], orders: Orders
-) -> None:
+def test_the_answer_of_the_broker_is_asked_for_once(settings: MakeConfig, orders: Orders) -> None:
     asked: list[str] = []
 
     class Counted(AdminHttp):
@@ -130,7 +127,7 @@ def test_the_answer_of_the_broker_is_asked_for_once(
 
 @pytest.mark.parametrize("name", ["acme/open/gone", "acme/gone/gone", "gone/gone/gone"])
 def test_what_is_not_there_is_told_to_nobody_who_may_not_ask(
-    settings: Callable[..., Config], superuser: Admin, name: str
+    settings: MakeConfig, superuser: Admin, name: str
 ) -> None:
     topic = Topic.parse(name)
     with AdminClient(settings("unprivileged").pulsar) as admin:
@@ -145,7 +142,7 @@ def test_what_is_not_there_is_told_to_nobody_who_may_not_ask(
 
 
 def test_a_permission_for_one_topic_is_one_for_its_partitions(
-    settings: Callable[..., Config], superuser: Admin, orders: Orders
+    settings: MakeConfig, superuser: Admin, orders: Orders
 ) -> None:
     superuser.grant(orders.topic, "narrow", "consume")
     config = settings("narrow")
@@ -157,7 +154,7 @@ def test_a_permission_for_one_topic_is_one_for_its_partitions(
 
 
 def test_what_one_may_not_see_is_not_listed(
-    settings: Callable[..., Config], orders: Orders, lake: PulsarLake
+    settings: MakeConfig, orders: Orders, lake: PulsarLake
 ) -> None:
     named = ["acme/open", "acme/hidden", "acme/none"]
     with PulsarLake(settings(READER, namespaces=named)) as mine:

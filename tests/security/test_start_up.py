@@ -6,7 +6,6 @@ and another server that a session would like the identity to be shown to.
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from testbed.serving import serving
+from tests.support.running import run_program
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "the-token-of-the-environment"
@@ -135,14 +135,11 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcome]:
         program = folder / "program" / "main.py"
         program.write_text(_PROGRAM)
         admin = f"http://127.0.0.1:{ours.server_address[1]}"
-        done = subprocess.run(
+        done = run_program(
             [sys.executable, str(program), str(folder), admin, str(folder / "found.json")],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), "PULSAR_LAKE__PULSAR__TOKEN": TOKEN},
-            capture_output=True,
-            text=True,
             timeout=280,
-            check=False,
         )
         text = done.stdout + done.stderr
         assert done.returncode == 0, text[-3000:]

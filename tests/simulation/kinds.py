@@ -7,20 +7,7 @@ out of a history, which is how a failing one is made shorter.
 from collections.abc import Callable
 
 from testbed.simulation import HOLD, SERVERS, ManagedLedger, avro_chunks
-from tests.simulation.checks import (
-    ask,
-    ask_count,
-    ask_while,
-    check_round,
-    idle,
-    live,
-    run_pinned,
-    settle,
-    stumble,
-    trouble,
-    turn,
-    turn_while,
-)
+from tests.simulation import checks
 from tests.simulation.product.queries import pin
 from tests.simulation.world import TOPIC, Pinned, World, tries
 
@@ -149,9 +136,9 @@ def _between(world: World, a: int, b: int) -> None:
                 _publish(world, ml, a)
 
     if a % 2:
-        turn_while(world, a // 2 % 2, b % 40 + 1, happens)
+        checks.turn_while(world, a // 2 % 2, b % 40 + 1, happens)
     else:
-        ask_while(world, b % 40 + 1, happens)
+        checks.ask_while(world, b % 40 + 1, happens)
 
 
 # -- brokers -----------------------------------------------------------------------------------
@@ -172,10 +159,6 @@ def _time_to_live(world: World, ml: ManagedLedger, b: int) -> None:
         world.state.expire_messages(ml)
 
 
-def _delete_hold(world: World, ml: ManagedLedger, b: int) -> None:
-    world.state.delete_hold(ml)
-
-
 def _add_partitions(world: World, a: int, b: int) -> None:
     if world.parts and world.settings.partitions > 0 and world.topic.count < 4:
         world.state.add_partitions(TOPIC.full_name, 1, subscriptions=b % 4 > 0)
@@ -187,15 +170,15 @@ def _remake(world: World, a: int, b: int) -> None:
             one.excused.add("topic deleted")
         world.forget_copy()
         world.state.delete_topic(TOPIC.full_name)
-        ask(world, b)
+        checks.ask(world, b)
     world.state.make_topic(TOPIC.full_name, world.settings.partitions)
 
 
 def _bookies(world: World, a: int, b: int) -> None:
     world.state.bookies_down = not world.state.bookies_down
     if b % 2 and world.state.bookies_down:
-        ask(world, b)
-        turn(world, a % 2)
+        checks.ask(world, b)
+        checks.turn(world, a % 2)
         world.state.bookies_down = False
 
 
@@ -219,10 +202,6 @@ def _outage(world: World, a: int, b: int) -> None:
     world.outages.begin(SERVERS[a % len(SERVERS)], seconds * 1000, silent=b // 7 % 2 == 0)
 
 
-def _backup(world: World, a: int, b: int) -> None:
-    world.state.backup()
-
-
 def _restore(world: World, a: int, b: int) -> None:
     if world.state.restore():
         _foreign(world)
@@ -231,18 +210,6 @@ def _restore(world: World, a: int, b: int) -> None:
 def _wipe(world: World, a: int, b: int) -> None:
     world.state.wipe()
     _foreign(world)
-
-
-def _copy_table(world: World, a: int, b: int) -> None:
-    world.copy_table()
-
-
-def _restore_table(world: World, a: int, b: int) -> None:
-    world.restore_table()
-
-
-def _give_up_newer(world: World, a: int, b: int) -> None:
-    world.give_up_newer()
 
 
 def _foreign(world: World) -> None:
@@ -255,54 +222,20 @@ def _foreign(world: World) -> None:
 # -- offloaders --------------------------------------------------------------------------------
 
 
-def _turn(world: World, a: int, b: int) -> None:
-    turn(world, a % 2)
-
-
-def _crash(world: World, a: int, b: int) -> None:
-    trouble(world, a % 2, "crash", b % 70 + 1)
-
-
-def _fail(world: World, a: int, b: int) -> None:
-    trouble(world, a % 2, "fail", b % 70 + 1)
-
-
-def _meet(world: World, a: int, b: int) -> None:
-    trouble(world, a % 2, "meet", b % 70 + 1)
-
-
 def _restart(world: World, a: int, b: int) -> None:
     world.hosts[a % 2] = world.new_host(a % 2)
 
 
-def _round(world: World, a: int, b: int) -> None:
-    check_round(world, a % 2)
-
-
 def _maintain(world: World, a: int, b: int) -> None:
     if b % 4 == 0:
-        trouble(world, a % 2, ("crash", "fail", "meet")[b // 4 % 3], b % 50 + 1, maintain=True)
+        checks.trouble(
+            world, a % 2, ("crash", "fail", "meet")[b // 4 % 3], b % 50 + 1, maintain=True
+        )
         return
-    turn(world, a % 2, maintain=True)
-
-
-def _clean_log(world: World, a: int, b: int) -> None:
-    world.clean_log()
+    checks.turn(world, a % 2, maintain=True)
 
 
 # -- queries -----------------------------------------------------------------------------------
-
-
-def _query(world: World, a: int, b: int) -> None:
-    ask(world, b)
-
-
-def _stumble(world: World, a: int, b: int) -> None:
-    stumble(world, b % 40 + 1)
-
-
-def _count(world: World, a: int, b: int) -> None:
-    ask_count(world)
 
 
 def _pin(world: World, a: int, b: int) -> None:
@@ -320,7 +253,7 @@ def _pin(world: World, a: int, b: int) -> None:
 
 def _run_pinned(world: World, a: int, b: int) -> None:
     if world.pinned:
-        run_pinned(world, world.pinned[a % len(world.pinned)])
+        checks.run_pinned(world, world.pinned[a % len(world.pinned)])
 
 
 def _hide(world: World, a: int, b: int) -> None:
@@ -331,27 +264,15 @@ def _hide(world: World, a: int, b: int) -> None:
     world.table_place.rename(elsewhere)
     world.hidden = True
     try:
-        ask(world, b)
+        checks.ask(world, b)
         if world.claimed():
-            turn(world, a % 2)
+            checks.turn(world, a % 2)
             world.require(not world.table_place.exists(), "a second table was begun")
     finally:
         world.hidden = False
         if world.table_place.exists():
             raise AssertionError
         elsewhere.rename(world.table_place)
-
-
-def _settle(world: World, a: int, b: int) -> None:
-    settle(world)
-
-
-def _live(world: World, a: int, b: int) -> None:
-    live(world, a % 2)
-
-
-def _idle(world: World, a: int, b: int) -> None:
-    idle(world)
 
 
 KINDS: dict[str, tuple[int, Do]] = {
@@ -362,17 +283,17 @@ KINDS: dict[str, tuple[int, Do]] = {
     "chunk": (10, with_part(_chunk)),
     "transaction": (8, with_part(_transaction)),
     "seal": (12, with_part(_seal)),
-    "turn": (12, _turn),
-    "round": (3, _round),
-    "crash": (6, _crash),
-    "fail": (6, _fail),
-    "meet": (5, _meet),
+    "turn": (12, lambda world, a, b: checks.turn(world, a % 2)),
+    "round": (3, lambda world, a, b: checks.check_round(world, a % 2)),
+    "crash": (6, lambda world, a, b: checks.trouble(world, a % 2, "crash", b % 70 + 1)),
+    "fail": (6, lambda world, a, b: checks.trouble(world, a % 2, "fail", b % 70 + 1)),
+    "meet": (5, lambda world, a, b: checks.trouble(world, a % 2, "meet", b % 70 + 1)),
     "restart": (2, _restart),
     "maintain": (3, _maintain),
-    "clean_log": (1, _clean_log),
+    "clean_log": (1, lambda world, a, b: world.clean_log()),
     "trim": (8, _trim),
     "time_to_live": (1, with_part(_time_to_live)),
-    "delete_hold": (1, with_part(_delete_hold)),
+    "delete_hold": (1, with_part(lambda world, ml, b: world.state.delete_hold(ml))),
     "add_partitions": (2, _add_partitions),
     "remake": (1, _remake),
     "bookies": (1, _bookies),
@@ -380,20 +301,20 @@ KINDS: dict[str, tuple[int, Do]] = {
     "advance": (8, _advance),
     "skew": (2, _skew),
     "outage": (2, _outage),
-    "backup": (1, _backup),
+    "backup": (1, lambda world, a, b: world.state.backup()),
     "restore": (1, _restore),
     "wipe": (1, _wipe),
-    "copy_table": (2, _copy_table),
-    "restore_table": (1, _restore_table),
-    "give_up_newer": (1, _give_up_newer),
-    "query": (10, _query),
-    "stumble": (3, _stumble),
-    "count": (3, _count),
+    "copy_table": (2, lambda world, a, b: world.copy_table()),
+    "restore_table": (1, lambda world, a, b: world.restore_table()),
+    "give_up_newer": (1, lambda world, a, b: world.give_up_newer()),
+    "query": (10, lambda world, a, b: checks.ask(world, b)),
+    "stumble": (3, lambda world, a, b: checks.stumble(world, b % 40 + 1)),
+    "count": (3, lambda world, a, b: checks.ask_count(world)),
     "pin": (4, _pin),
     "run_pinned": (5, _run_pinned),
     "hide": (1, _hide),
-    "settle": (2, _settle),
-    "idle": (1, _idle),
-    "live": (2, _live),
+    "settle": (2, lambda world, a, b: checks.settle(world)),
+    "idle": (1, lambda world, a, b: checks.idle(world)),
+    "live": (2, lambda world, a, b: checks.live(world, a % 2)),
 }
 """By name: how often it is drawn, and what it does."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from tests.simulation.shrinking import as_test, shrink
-from tests.simulation.steps import History, Step, draw, run
+from tests.simulation.steps import History, draw, run, steps_of
 from tests.simulation.world import Settings, World
 
 Draw = Callable[[int, frozenset[str]], History]
@@ -42,9 +42,9 @@ def failure_of(history: History, watch: list[World] | None = None) -> str:
     return ""
 
 
-def check(settings: Settings, *steps: Step) -> None:
-    """A history that was found once, as a test."""
-    run(History(settings, steps))
+def check(settings: Settings, history: str) -> None:
+    """A history that was found once, as a test: its steps as ``recipe`` reads them."""
+    run(History(settings, steps_of(history)))
 
 
 def run_many(

@@ -50,9 +50,9 @@ def as_test(history: History, seed: int, found: str) -> str:
         for one in fields(Settings)
         if getattr(history.settings, one.name) != getattr(plain, one.name)
     )
-    steps = "\n".join(f"        {step}," for step in history.steps)
+    steps = ", ".join(map(str, history.steps))
     return (
         f"def test_seed_{seed}() -> None:\n"
         f'    """{found}"""\n'
-        f"    check(\n        Settings({told}),\n{steps}\n    )\n"
+        f'    check(Settings({told}), "{steps}")\n'
     )

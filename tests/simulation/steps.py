@@ -6,7 +6,7 @@ from random import Random
 
 from tests.simulation.compacted.view_kinds import VIEW_KINDS
 from tests.simulation.kinds import KINDS
-from tests.simulation.recipes import RECIPES, skeleton
+from tests.simulation.recipes import RECIPES, filled, recipe, skeleton
 from tests.simulation.sinks.sink_kinds import SINK_KINDS
 from tests.simulation.streams.stream_kinds import STREAM_KINDS
 from tests.simulation.world import Settings, World, new_world
@@ -25,13 +25,19 @@ class Step:
     b: int = 0
 
     def __str__(self) -> str:
-        return f'Step("{self.kind}", {self.a}, {self.b})'
+        """Return the step as ``recipe`` reads it."""
+        return f"{self.kind} {self.a} {self.b}".removesuffix(" 0").removesuffix(" 0")
 
 
 @dataclass(frozen=True, slots=True)
 class History:
     settings: Settings
     steps: tuple[Step, ...]
+
+
+def steps_of(text: str) -> tuple[Step, ...]:
+    """Return the steps of a text that ``recipe`` reads, in which no number is to be drawn."""
+    return tuple(Step(*told) for told in filled(recipe(text), Random(0)))
 
 
 def drawing(

@@ -3,221 +3,91 @@
 The first ten are the points 1 to 10 of an attack on the code of commit c4e3b65, in its order.
 """
 
+import pytest
+
 from tests.simulation.run import check
-from tests.simulation.steps import Step
 from tests.simulation.world import Settings
 
-
-def test_a_chunked_message_that_ends_in_a_later_ledger_is_not_given_up() -> None:
-    check(
+FOUND = {
+    "a chunked message that ends in a later ledger is not given up": (
         Settings(wildcard=False),
-        Step("chunk", 0, 3),
-        Step("seal"),
-        Step("chunk", 0, 3),
-        Step("chunk", 0, 3),
-        Step("advance", 2),
-        Step("turn"),
-        Step("seal"),
-        Step("turn"),
-        Step("query", 0, 1),
-    )
-
-
-def test_a_message_that_was_given_up_is_one_row_in_all_later_commits() -> None:
-    check(
+        "chunk 0 3, seal, chunk 0 3, chunk 0 3, advance 2, turn, seal, turn, query 0 1",
+    ),
+    "a message that was given up is one row in all later commits": (
+        # The first producer's clock is a day ahead, the second one's is behind.
         Settings(wildcard=False),
-        Step("chunk", 0, 14),  # its producer's clock is a day ahead
-        Step("chunk", 0, 24),  # this one's is behind
-        Step("seal"),
-        Step("turn"),
-        Step("advance", 2),
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("query", 0, 1),
-    )
-
-
-def test_an_open_transaction_stays_hidden_while_its_broker_recovers() -> None:
-    check(
+        "chunk 0 14, chunk 0 24, seal, turn, advance 2, publish, seal, turn, publish, seal, turn, "
+        "query 0 1",
+    ),
+    "an open transaction stays hidden while its broker recovers": (
         Settings(broker_times=False, transactions=True),
-        Step("transaction"),
-        Step("seal", 0, 2),
-        Step("query"),
-        Step("turn"),
-        Step("transaction", 0, 2),
-        Step("settle"),
-    )
-
-
-def test_what_was_learned_of_a_ledger_is_not_believed_of_another_cluster_s() -> None:
-    check(
+        "transaction, seal 0 2, query, turn, transaction 0 2, settle",
+    ),
+    "what was learned of a ledger is not believed of another cluster's": (
         Settings(broker_times=False),
-        Step("publish"),
-        Step("seal"),
-        Step("query", 0, 1),
-        Step("wipe"),
-        Step("publish", 0, 3),
-        Step("seal"),
-        Step("count"),
-        Step("query", 0, 4),
-    )
-
-
-def test_ledger_ids_that_a_restored_cluster_gives_again_are_not_cold() -> None:
-    check(
+        "publish, seal, query 0 1, wipe, publish 0 3, seal, count, query 0 4",
+    ),
+    "ledger ids that a restored cluster gives again are not cold": (
         Settings(broker_times=False),
-        Step("backup"),
-        Step("seal"),
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("restore"),
-        Step("publish"),
-        Step("query"),
-        Step("seal"),
-        Step("turn"),
-        Step("query", 0, 1),
-    )
-
-
-def test_a_pinned_query_says_that_its_ledger_was_lost_and_stepped_over() -> None:
-    check(
+        "backup, seal, publish, seal, turn, restore, publish, query, seal, turn, query 0 1",
+    ),
+    "a pinned query says that its ledger was lost and stepped over": (
         Settings(),
-        Step("round"),
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("publish"),
-        Step("seal"),
-        Step("pin", 0, 1),
-        Step("time_to_live"),
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("run_pinned"),
-    )
-
-
-def test_a_forced_tier_is_refused_after_the_log_was_cleaned_up() -> None:
-    check(
+        "round, publish, seal, turn, publish, seal, pin 0 1, time_to_live, publish, seal, turn, "
+        "run_pinned",
+    ),
+    "a forced tier is refused after the log was cleaned up": (
         Settings(wildcard=False),
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("trim"),
-        *(Step("advance", 6),) * 4,
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("clean_log"),
-        Step("query"),
-    )
-
-
-def test_a_query_misses_its_table() -> None:
-    check(Settings(), Step("publish"), Step("seal"), Step("turn"), Step("trim"), Step("hide"))
-
-
-def test_an_added_partition_is_held_after_a_round() -> None:
-    check(
-        Settings(partitions=1, wildcard=False), Step("round"), Step("add_partitions"), Step("round")
-    )
-
-
-def test_an_added_partition_has_the_first_ones_properties() -> None:
-    check(
+        "publish, seal, turn, trim, advance 6, advance 6, advance 6, advance 6, publish, seal, "
+        "turn, clean_log, query",
+    ),
+    "a query misses its table": (Settings(), "publish, seal, turn, trim, hide"),
+    "an added partition is held after a round": (
         Settings(partitions=1, wildcard=False),
-        Step("publish"),
-        Step("seal"),
-        Step("turn"),
-        Step("add_partitions", 0, 1),
-        Step("turn"),
-    )
-
-
-def test_a_broker_lags_that_tells_when_ledgers_were_closed() -> None:
-    check(
+        "round, add_partitions, round",
+    ),
+    "an added partition has the first ones properties": (
+        Settings(partitions=1, wildcard=False),
+        "publish, seal, turn, add_partitions 0 1, turn",
+    ),
+    "a broker lags that tells when ledgers were closed": (
         Settings(),
-        Step("publish"),
-        Step("seal"),
-        Step("publish"),
-        Step("seal"),
-        Step("lag"),
-        Step("turn"),
-        Step("lag"),
-        Step("query", 0, 1),
-        Step("turn"),
-    )
-
-
-def test_rows_before_an_unsupported_one_come_once() -> None:
-    check(
+        "publish, seal, publish, seal, lag, turn, lag, query 0 1, turn",
+    ),
+    "rows before an unsupported one come once": (
         Settings(wildcard=False, broker_times=False),
-        Step("publish", 0, 776),
-        Step("publish", 0, 911),
-        *(Step("stumble", 0, at) for at in range(12, 36)),
-    )
-
-
-def test_a_forced_tier_of_a_deleted_topic_is_refused() -> None:
-    check(
-        Settings(wildcard=False), Step("publish"), Step("seal"), Step("turn"), Step("remake", 0, 0)
-    )
-
-
-def test_an_abandoned_message_on_an_idle_topic_does_not_hold_for_ever() -> None:
-    check(Settings(wildcard=False), Step("chunk", 0, 3), Step("seal"), Step("turn"), Step("idle"))
-
-
-def test_a_pinned_query_has_no_row_of_what_was_given_up_since() -> None:
-    check(
+        "publish 0 776, publish 0 911, " + ", ".join(f"stumble 0 {at}" for at in range(12, 36)),
+    ),
+    "a forced tier of a deleted topic is refused": (
+        Settings(wildcard=False),
+        "publish, seal, turn, remake",
+    ),
+    "an abandoned message on an idle topic does not hold for ever": (
+        Settings(wildcard=False),
+        "chunk 0 3, seal, turn, idle",
+    ),
+    "a pinned query has no row of what was given up since": (
         Settings(broker_times=False, grace_minutes=10),
-        Step("chunk"),
-        Step("pin"),
-        Step("idle"),
-        Step("trim"),
-        Step("run_pinned"),
-    )
-
-
-def test_through_the_broker_nothing_is_looked_back_to_that_was_given_up() -> None:
-    """Seed 696: all ledgers were forced to the broker, those of the table as well."""
-    check(
+        "chunk, pin, idle, trim, run_pinned",
+    ),
+    "through the broker nothing is looked back to that was given up": (
+        # Seed 696: all ledgers were forced to the broker, those of the table as well.
         Settings(wildcard=False, broker_times=False, schemas=True, broker=True),
-        Step("chunk", 0, 3),
-        Step("seal", 0, 0),
-        Step("chunk", 0, 3),
-        Step("advance", 2, 0),
-        Step("turn", 0, 0),
-        Step("seal", 0, 0),
-        Step("turn", 0, 0),
-        Step("query", 0, 1),
-    )
-
-
-def test_messages_of_ledgers_that_are_decoded_together_are_as_old_as_their_own_ledgers() -> None:
-    """Seed 9400819: a message without a schema, and a ledger that was opened after it."""
-    check(
+        "chunk 0 3, seal, chunk 0 3, advance 2, turn, seal, turn, query 0 1",
+    ),
+    "messages of ledgers that are decoded together are as old as their own ledgers": (
+        # Seed 9400819: a message without a schema, and a ledger that was opened after it.
         Settings(partitions=2, wildcard=False, retention_hours=3, schemas=True, late_schema=True),
-        Step("publish"),
-        Step("seal"),
-        Step("between", 281, 125),
-        Step("settle"),
-    )
-
-
-def test_a_refused_entry_is_not_believed_once_those_behind_it_were_consumed() -> None:
-    """Seed 80042: the broker's word counted for what the target had deleted."""
-    check(
+        "publish, seal, between 281 125, settle",
+    ),
+    "a refused entry is not believed once those behind it were consumed": (
+        # Seed 80042: the broker's word counted for what the target had deleted.
         Settings(wildcard=False, broker_times=False),
-        Step("sink_incident", 241, 615),
-        Step("sink", 0, 274),
-        Step("sink_meet", 0, 837),
-        Step("seal"),
-        Step("sink_trim"),
-        Step("sink", 0, 125),
-    )
+        "sink_incident 241 615, sink 0 274, sink_meet 0 837, seal, sink_trim, sink 0 125",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_found(name: str) -> None:
+    check(*FOUND[name])

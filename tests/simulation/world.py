@@ -21,28 +21,7 @@ from reader.errors import PulsarLakeError
 from reader.model import Topic
 from reader.pulsar import LOST_KEY, WATERMARK_KEY
 from reader.pulsar.admin import AdminClient
-from testbed.simulation import (
-    HOLD,
-    AdminRest,
-    Clock,
-    ClusterState,
-    CrashError,
-    Effects,
-    Expectation,
-    HostClock,
-    Ledger,
-    ManagedLedger,
-    Outages,
-    Position,
-    SimulatedTopic,
-    avro_message,
-    expected_rows,
-    incomplete_messages,
-    needed_chunks,
-    note_commit,
-    of_old_copy,
-    said_of,
-)
+from testbed import simulation
 from tests.simulation.product.clients import SimulatedClients, SimulatedHttp
 from tests.simulation.product.hosts import Host
 from tests.simulation.product.in_thread import threads_replaced
@@ -83,7 +62,7 @@ class Pinned:
     """A query that is run later. ``excused``: what happened since then, that may end it."""
 
     query: PinnedQuery
-    expected: Expectation
+    expected: simulation.Expectation
     excused: set[str]
 
 
@@ -97,21 +76,24 @@ class World:
     def __init__(self, settings: Settings, root: Path) -> None:
         self.settings = settings
         self.root = root
-        self.clock = Clock()
-        self.outages = Outages(self.clock)
-        self.effects = Effects(self.outages)
-        self.state = ClusterState(
+        self.clock = simulation.Clock()
+        self.outages = simulation.Outages(self.clock)
+        self.effects = simulation.Effects(self.outages)
+        self.state = simulation.ClusterState(
             self.clock, broker_times=settings.broker_times, transactions=settings.transactions
         )
         self.state.deleted = self._deleted
-        self.rest = AdminRest(self.state)
+        self.rest = simulation.AdminRest(self.state)
         self.rest.moving = self._moving
         self.config = _config(settings, root, allow_data_loss=False)
         self.lenient = _config(settings, root, allow_data_loss=True)
         self.http = _http(root)
         self.http.attach(self.rest, self.effects)
-        self.storages_clock, self.drivers_clock = HostClock(self.clock), HostClock(self.clock)
-        self.host_clocks = (HostClock(self.clock), HostClock(self.clock))
+        self.storages_clock, self.drivers_clock = (
+            simulation.HostClock(self.clock),
+            simulation.HostClock(self.clock),
+        )
+        self.host_clocks = (simulation.HostClock(self.clock), simulation.HostClock(self.clock))
         self.times = FileTimes(self.storages_clock)
         self.log = LogWatch(self.effects, self.times, self._committed)
         self.counts: dict[str, int] = {}
@@ -126,7 +108,7 @@ class World:
         self.steps: Counter[str] = Counter()
         self.hidden = False
         self.forgotten: dict[str, int] = {}
-        self.only_newer: list[tuple[ManagedLedger, Ledger]] = []
+        self.only_newer: list[tuple[simulation.ManagedLedger, simulation.Ledger]] = []
         self.old_copy = self.accepted = False
         self._copy: dict[str, dict[str, Any]] | None = None
         self.chunked: dict[tuple[str, str], dict[int, tuple[bytes, int, int]]] = {}
@@ -167,21 +149,21 @@ class World:
             ml.listed.clear()
         try:
             yield host
-        except CrashError:
+        except simulation.CrashError:
             self.hosts[number] = self.new_host(number)
             raise
         finally:
             self.log.clock_ms, self._acting = before, acting
 
     @property
-    def topic(self) -> SimulatedTopic:
+    def topic(self) -> simulation.SimulatedTopic:
         return self.state.topics[TOPIC.full_name]
 
     @property
-    def parts(self) -> list[ManagedLedger]:
+    def parts(self) -> list[simulation.ManagedLedger]:
         return list(self.topic.parts.values())
 
-    def part(self, number: int) -> ManagedLedger | None:
+    def part(self, number: int) -> simulation.ManagedLedger | None:
         """One of the partitions there are."""
         parts = self.parts
         return parts[number % len(parts)] if parts else None
@@ -197,7 +179,7 @@ class World:
         text, life = b"m%d" % self.numbers, self.topic.schema.life
         if life:
             text = b"k%d-%s" % (life, text)
-        return text if version is None else avro_message(text, version, life)
+        return text if version is None else simulation.avro_message(text, version, life)
 
     @property
     def table_place(self) -> Path:
@@ -205,9 +187,11 @@ class World:
 
     # -- what is watched ---------------------------------------------------------------------
 
-    def _deleted(self, ml: ManagedLedger, ledger: Ledger, why: str) -> None:
+    def _deleted(self, ml: simulation.ManagedLedger, ledger: simulation.Ledger, why: str) -> None:
         ml.overdue |= ml.unfinished() & {e.chunk[0] for e in ledger.entries if e.chunk}
-        ml.broken |= {uuid for uuid, ids in needed_chunks(ml).items() if ledger.id in ids}
+        ml.broken |= {
+            uuid for uuid, ids in simulation.needed_chunks(ml).items() if ledger.id in ids
+        }
         if ledger.cold:
             return
         ledger.lost = True
@@ -221,26 +205,26 @@ class World:
         for ml in self.parts:
             due = {
                 uuid
-                for uuid, first in incomplete_messages(ml).items()
+                for uuid, first in simulation.incomplete_messages(ml).items()
                 if brokers.now_ms - brokers.least_since(first.broker_ms) >= timeout
             }
             ml.overdue |= due
-            given_up = note_commit(ml, transactions, self._acting.seen)
+            given_up = simulation.note_commit(ml, transactions, self._acting.seen)
             if given_up:
                 for one in self.pinned:
                     one.excused.add("given up")
             if early := given_up - due:
                 raise ViolationError(f"a commit gives up {early}: complete, or not waited for")
 
-    def _moving(self, ml: ManagedLedger, to: Position) -> None:
+    def _moving(self, ml: simulation.ManagedLedger, to: simulation.Position) -> None:
         for one in ml.listing:
             if one.entries and not (one.cold or one.copied) and (one.id, 0) < to:
                 raise ViolationError(f"the hold goes to {to}, past ledger {one.id}: in no table")
         self._require_beginnings(ml, to)
 
-    def _require_beginnings(self, ml: ManagedLedger, to: Position) -> None:
+    def _require_beginnings(self, ml: simulation.ManagedLedger, to: simulation.Position) -> None:
         """Of messages that end in what is in no table yet."""
-        begun: dict[bytes, Position] = {}
+        begun: dict[bytes, simulation.Position] = {}
         for ledger, number, entry in ml.entries():
             if entry.chunk is None or entry.transaction in ml.aborted:
                 continue
@@ -257,7 +241,7 @@ class World:
         self.state.bookies_down = self.rest.lagging = False
 
     @property
-    def clocks(self) -> tuple[HostClock, ...]:
+    def clocks(self) -> tuple[simulation.HostClock, ...]:
         """Of the two offloaders' hosts, the brokers, the storage and the driver."""
         others = self.state.brokers_clock, self.storages_clock, self.drivers_clock
         return *self.host_clocks, *others
@@ -289,10 +273,10 @@ class World:
         """Whether a hold names the table that it was moved for."""
         return any(ml.properties for ml in self.parts)
 
-    def needed_from(self, ml: ManagedLedger) -> Position:
+    def needed_from(self, ml: simulation.ManagedLedger) -> simulation.Position:
         """Where the hold has to be in the end."""
         first = next((one for one in ml.listing if one.entries and not one.cold), ml.listing[-1])
-        begun: dict[bytes, Position] = {}
+        begun: dict[bytes, simulation.Position] = {}
         for ledger, number, entry in ml.entries():
             if entry.chunk is None or entry.transaction in ml.aborted:
                 continue
@@ -324,7 +308,7 @@ class World:
         if self.table_place.is_dir():
             shutil.rmtree(self.root / "copy", ignore_errors=True)
             shutil.copytree(self.table_place, self.root / "copy")
-            self._copy = {ml.created: said_of(ml) for ml in self.parts}
+            self._copy = {ml.created: simulation.said_of(ml) for ml in self.parts}
 
     def restore_table(self) -> None:
         """The table is what it was at the backup; offloaders are started again."""
@@ -334,7 +318,7 @@ class World:
         shutil.copytree(self.root / "copy", self.table_place)
         self.log.rewind(str(self.table_place))
         for ml in self.parts:
-            gone = of_old_copy(ml, self._copy.get(ml.created))
+            gone = simulation.of_old_copy(ml, self._copy.get(ml.created))
             self.only_newer += ((ml, one) for one in gone)
         self.old_copy = True
         self.pinned.clear()
@@ -350,7 +334,7 @@ class World:
             ledger.cold = False
             self._deleted(ml, ledger, "given up")
         for ml in self.parts:
-            noted = ml.properties.get(HOLD, {})
+            noted = ml.properties.get(simulation.HOLD, {})
             if self.old_copy and WATERMARK_KEY in noted:
                 noted[LOST_KEY] = noted[WATERMARK_KEY]
         self.accepted = self.accepted or self.old_copy
@@ -413,19 +397,19 @@ class World:
             if one.entries and not one.cold
         }
 
-    def expectation(self) -> Expectation:
+    def expectation(self) -> simulation.Expectation:
         """Of a query that is made now."""
-        found = expected_rows(self.topic).without(self.expired_before)
+        found = simulation.expected_rows(self.topic).without(self.expired_before)
         unknown = {
             (ml.index, ledger.id)
             for ml, ledger in self.only_newer
-            if ml not in self.parts or WATERMARK_KEY not in ml.properties.get(HOLD, {})
+            if ml not in self.parts or WATERMARK_KEY not in ml.properties.get(simulation.HOLD, {})
         }
         if not unknown:
             return found
         # The hold that knew of a newer table is gone as well.
         places = {row[0] for row in found.required if row[0][:2] in unknown}
-        return Expectation(found.required, found.optional | places, found.published)
+        return simulation.Expectation(found.required, found.optional | places, found.published)
 
 
 @cache
@@ -455,9 +439,9 @@ def _config(settings: Settings, root: Path, *, allow_data_loss: bool) -> Config:
 @cache
 def _http(root: Path) -> SimulatedHttp:
     """One for all worlds of a process."""
-    state = ClusterState(Clock(), broker_times=False, transactions=False)
+    state = simulation.ClusterState(simulation.Clock(), broker_times=False, transactions=False)
     config = _config(Settings(), root, allow_data_loss=False)
-    return SimulatedHttp(config.pulsar, AdminRest(state), Effects())
+    return SimulatedHttp(config.pulsar, simulation.AdminRest(state), simulation.Effects())
 
 
 @cache

@@ -13,16 +13,9 @@ from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import json_schema, publish
 from tests.contract.against_java import offload_in_thread
+from tests.support.schemas import avro_record
 
-ORDER = {
-    "type": "record",
-    "name": "Order",
-    "fields": [
-        {"name": "id", "type": "long"},
-        {"name": "customer", "type": "string"},
-        {"name": "amount", "type": "double"},
-    ],
-}
+ORDER = avro_record("Order", {"id": "long", "customer": "string", "amount": "double"})
 COLD, SEALED, OPEN = 300, 100, 50
 TOTAL = COLD + SEALED + OPEN
 

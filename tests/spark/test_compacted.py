@@ -2,7 +2,6 @@
 
 import contextlib
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pulsar
@@ -12,6 +11,7 @@ from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.publish import Message, publish, quiet_client
+from tests.support.fixtures import Offload
 
 SEED = 11
 
@@ -63,11 +63,7 @@ def compact(admin: Admin, partition: str) -> None:
 
 @pytest.mark.timeout(600)
 def test_it_is_what_a_compacted_reader_sees(
-    cluster: Cluster,
-    admin: Admin,
-    lake: PulsarLake,
-    offload: Callable[[str], None],
-    lake_namespace: str,
+    cluster: Cluster, admin: Admin, lake: PulsarLake, offload: Offload, lake_namespace: str
 ) -> None:
     topic = admin.create_topic(f"{lake_namespace}/prices", partitions=2)
     admin.wait_recovered(topic)
@@ -111,11 +107,7 @@ def test_it_is_what_a_compacted_reader_sees(
 
 @pytest.mark.timeout(600)
 def test_it_has_what_pulsar_has_compacted_and_deleted(
-    cluster: Cluster,
-    admin: Admin,
-    lake: PulsarLake,
-    offload: Callable[[str], None],
-    lake_namespace: str,
+    cluster: Cluster, admin: Admin, lake: PulsarLake, offload: Offload, lake_namespace: str
 ) -> None:
     topic = admin.create_topic(f"{lake_namespace}/deleted")
     admin.wait_recovered(topic)

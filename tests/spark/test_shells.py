@@ -12,6 +12,7 @@ from spark_ext.session.conf import main, properties
 from spark_ext.session.handoff import settings_file
 from tests.spark.conftest import TOTAL, Orders
 from tests.spark.spark_servers import HOME, free_port, serving, shell_environment
+from tests.support.running import run_program
 
 pytestmark = pytest.mark.timeout(600)  # the first may start all servers and two sessions of Spark
 
@@ -33,15 +34,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     folder, environment = shell
     command = [str(HOME / "bin" / tool), *arguments]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    return run_program(command, cwd=folder, env=environment, timeout=timeout)
 
 
 def test_the_settings_as_a_program_prints_them(

@@ -1,11 +1,12 @@
 """A storage's keys in Spark: neither on the JVM's command line, nor in its page, nor in SET."""
 
 import json
-import subprocess
 import sys
 from typing import Any
 
 import pytest
+
+from tests.support.running import run_program
 
 pytestmark = pytest.mark.long
 
@@ -52,13 +53,8 @@ def test_no_key_is_shown(server: Any) -> None:
             },
         },
     }
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
-        input=json.dumps(settings) + "\n",
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
+    done = run_program(
+        [sys.executable, "-c", _PROGRAM], input=json.dumps(settings) + "\n", timeout=280
     )
     assert done.returncode == 0, done.stderr
     rows, shown = json.loads(done.stdout.splitlines()[-1])

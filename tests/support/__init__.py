@@ -12,6 +12,8 @@
     stream_program  a streaming program as a process: its queries, checkpoints and sinks
     writing      rows written to a topic without Spark: staged, decided, sent
     steps        steps of the offloader's work at which a test kills it, or does something
+    fixtures     types of fixtures
+    schemas      definitions of Avro records
     running      `pulsar-lake offload` as a process, and what it did
 
 Test modules of any folder import it; it imports none of them.

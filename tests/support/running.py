@@ -28,6 +28,15 @@ Start = Callable[..., "Run"]
 _MAIN = "from offloader.cli.app import main; main()"
 
 
+def run_program(
+    command: Sequence[str | Path], *, timeout: float, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, whatever its exit code. The result has what it wrote, as text."""
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, check=False, **more
+    )
+
+
 class Servers(Protocol):
     """Where a Pulsar is, or none: a ``Cluster``, or addresses at which nobody answers."""
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -125,6 +125,10 @@ class Terminal:
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(60)
+
+
+Run = Callable[..., tuple[int, str, str]]
+"""Runs ``pulsar-lake`` with arguments; returns its exit code, standard output and error."""
 
 
 def run_in_process(

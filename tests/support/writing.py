@@ -5,33 +5,23 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from reader import sink
 from reader.clients import Clients
 from reader.model import Topic
-from reader.sink import (
-    NamedWrite,
-    PartitionTask,
-    RowWriter,
-    SinkOptions,
-    StagedFile,
-    StagingWriter,
-    require_deduplication,
-    resolve_target,
-    send_partition,
-)
 
 
 def stage(
     clients: Clients,
-    write: NamedWrite,
+    write: sink.NamedWrite,
     topic: str,
     batches: Iterable[pa.RecordBatch],
     **options: str,
-) -> StagedFile:
+) -> sink.StagedFile:
     """What one task stages of these rows."""
-    asked = SinkOptions.of({"topic": topic, **options})
-    staging = StagingWriter(clients, write.directory)
-    target = resolve_target(clients, Topic.parse(topic))
-    writer = RowWriter(clients, asked, target, staging, lambda: None, 0)
+    asked = sink.SinkOptions.of({"topic": topic, **options})
+    staging = sink.StagingWriter(clients, write.directory)
+    target = sink.resolve_target(clients, Topic.parse(topic))
+    writer = sink.RowWriter(clients, asked, target, staging, lambda: None, 0)
     for batch in batches:
         writer.write(batch)
     writer.finish()
@@ -39,7 +29,7 @@ def stage(
 
 
 def send_staged(
-    clients: Clients, write: NamedWrite, version: int, staged: Iterable[StagedFile]
+    clients: Clients, write: sink.NamedWrite, version: int, staged: Iterable[sink.StagedFile]
 ) -> None:
     """Decide a version, and send it."""
     decided = write.decide(version, list(staged), encrypted=False)
@@ -49,7 +39,7 @@ def send_staged(
     if manifest.sent or manifest.version > version:
         return
     for entries in manifest.partitions:
-        send_partition(clients, PartitionTask.of(manifest, entries, fresh=first))
+        sink.send_partition(clients, sink.PartitionTask.of(manifest, entries, fresh=first))
     write.sent(manifest)
 
 
@@ -57,6 +47,6 @@ def write_rows(
     clients: Clients, topic: str, batches: Iterable[pa.RecordBatch], **options: str
 ) -> None:
     """Rows of one task to a topic, each once."""
-    require_deduplication(clients, Topic.parse(topic), enable=True)
-    write = NamedWrite(clients, uuid.uuid4().hex)
+    sink.require_deduplication(clients, Topic.parse(topic), enable=True)
+    write = sink.NamedWrite(clients, uuid.uuid4().hex)
     send_staged(clients, write, 0, [stage(clients, write, topic, batches, **options)])

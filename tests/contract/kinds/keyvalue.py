@@ -7,6 +7,7 @@ from testbed.oracle import Json
 from tests.contract.kinds import Case, Write, packed, typed
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.kinds.protobuf import ORDER
+from tests.support.schemas import avro_record
 
 Encoding = Literal["INLINE", "SEPARATED"]
 ENCODINGS: tuple[Encoding, ...] = ("INLINE", "SEPARATED")
@@ -14,11 +15,7 @@ ENCODINGS: tuple[Encoding, ...] = ("INLINE", "SEPARATED")
 STRING: Json = {"type": "STRING"}
 BYTES: Json = {"type": "BYTES"}
 
-_CUSTOMER: Json = {
-    "type": "record",
-    "name": "Customer",
-    "fields": [{"name": "id", "type": "long"}, {"name": "name", "type": ["null", "string"]}],
-}
+_CUSTOMER: Json = avro_record("Customer", {"id": "long", "name": ["null", "string"]})
 
 
 def _key_value(key: Json, value: Json, encoding: str) -> Json:
@@ -44,12 +41,7 @@ def _pairs(keys: Sequence[Any], values: Sequence[Any]) -> list[Any]:
 # --- Debezium ---
 
 # What Debezium's connectors register: the row before and after, where it comes from, what was done.
-_DEBEZIUM_KEY: Json = {
-    "type": "record",
-    "name": "Key",
-    "namespace": "db.shop",
-    "fields": [{"name": "id", "type": "long"}],
-}
+_DEBEZIUM_KEY: Json = avro_record("Key", {"id": "long"}, namespace="db.shop")
 _DEBEZIUM_ROW: Json = {
     "type": "record",
     "name": "Value",

@@ -8,15 +8,12 @@ from typing import Any
 from testbed.oracle import Json
 from tests.contract.kinds import SOME, Case, Row, Write, packed, raw, stated, typed
 from tests.contract.kinds.columns import record_columns
+from tests.support.schemas import avro_record
 
 # --- every type ---
 
 _STATE = {"type": "enum", "name": "State", "symbols": ["NEW", "SENT"]}
-_POINT = {
-    "type": "record",
-    "name": "Point",
-    "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": ["null", "double"]}],
-}
+_POINT = avro_record("Point", {"x": "int", "y": ["null", "double"]})
 
 
 def _logical(kind: str, name: str, **more: Any) -> Json:
@@ -136,51 +133,43 @@ def _everything_values(kind: str) -> list[Any]:
 
 _FLAG: Json = {"type": "record", "name": "Flag", "fields": [{"name": "on", "type": "boolean"}]}
 _LATIN = bytes(range(240, 256)).decode("latin-1")
-_RARE: Json = {
-    "type": "record",
-    "name": "Rare",
-    "namespace": "shop",
-    "fields": [
-        {"name": "nothing", "type": "null"},
-        {"name": "empty", "type": {"type": "record", "name": "Empty", "fields": []}},
-        {"name": "alone", "type": ["string"]},
-        {"name": "last", "type": ["long", "null"]},
-        {"name": "either", "type": ["null", "string", "long"]},
-        {"name": "record_or", "type": ["null", _FLAG, "boolean"]},
-        {"name": "number", "type": ["int", "long"]},
-        {"name": "real", "type": ["null", "float", "double"]},
-        {"name": "many", "type": {"type": "array", "items": ["null", "string", "long"]}},
-        {"name": "nanos", "type": _logical("long", "timestamp-nanos")},
-        {"name": "local_us", "type": _logical("long", "local-timestamp-micros")},
-        {"name": "local_ns", "type": _logical("long", "local-timestamp-nanos")},
-        {"name": "unknown", "type": _logical("long", "no-such-type")},
-        {"name": "id", "type": {"type": "fixed", "name": "Id", "size": 16, "logicalType": "uuid"}},
-        {
-            "name": "price",
-            "type": {
-                "type": "fixed",
-                "name": "Price",
-                "size": 4,
-                "logicalType": "decimal",
-                "precision": 9,
-                "scale": 2,
-            },
+_RARE: Json = avro_record(
+    "Rare",
+    {
+        "nothing": "null",
+        "empty": {"type": "record", "name": "Empty", "fields": []},
+        "alone": ["string"],
+        "last": ["long", "null"],
+        "either": ["null", "string", "long"],
+        "record_or": ["null", _FLAG, "boolean"],
+        "number": ["int", "long"],
+        "real": ["null", "float", "double"],
+        "many": {"type": "array", "items": ["null", "string", "long"]},
+        "nanos": _logical("long", "timestamp-nanos"),
+        "local_us": _logical("long", "local-timestamp-micros"),
+        "local_ns": _logical("long", "local-timestamp-nanos"),
+        "unknown": _logical("long", "no-such-type"),
+        "id": {"type": "fixed", "name": "Id", "size": 16, "logicalType": "uuid"},
+        "price": {
+            "type": "fixed",
+            "name": "Price",
+            "size": 4,
+            "logicalType": "decimal",
+            "precision": 9,
+            "scale": 2,
         },
-        {"name": "huge", "type": _logical("bytes", "decimal", precision=50, scale=10)},
-        {
-            "name": "tree",
-            "type": {
-                "type": "record",
-                "name": "Tree",
-                "fields": [
-                    {"name": "label", "type": "string"},
-                    {"name": "left", "type": ["null", "Tree"]},
-                    {"name": "more", "type": {"type": "array", "items": "Tree"}},
-                ],
+        "huge": _logical("bytes", "decimal", precision=50, scale=10),
+        "tree": avro_record(
+            "Tree",
+            {
+                "label": "string",
+                "left": ["null", "Tree"],
+                "more": {"type": "array", "items": "Tree"},
             },
-        },
-    ],
-}
+        ),
+    },
+    namespace="shop",
+)
 
 
 def _tree(label: str, left: Json | None = None, *more: Json) -> Json:
@@ -307,15 +296,14 @@ _UNVERSIONED: Json = {"type": "BYTES"}
 
 # --- JSON that a schema does not foresee ---
 
-_LOOSE: Json = {
-    "type": "record",
-    "name": "Loose",
-    "fields": [
-        {"name": "id", "type": ["null", "long"]},
-        {"name": "name", "type": ["null", "string"]},
-        {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
-    ],
-}
+_LOOSE: Json = avro_record(
+    "Loose",
+    {
+        "id": ["null", "long"],
+        "name": ["null", "string"],
+        "at": ["null", {"type": "long", "logicalType": "timestamp-millis"}],
+    },
+)
 
 
 def _loose(number: Any = None, name: Any = None, at: Any = None) -> Row:

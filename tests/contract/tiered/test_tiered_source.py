@@ -19,13 +19,8 @@ from reader.sources.stored import StoredEntries
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.tiered import TieredStorage
+from tests.contract import test_source_contract
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
-from tests.contract.test_source_contract import (
-    Interrupted,
-    Published,
-    closed_port,
-    publish_contract,
-)
 from tests.contract.tiered.moved import move
 
 
@@ -39,13 +34,13 @@ def published(
     lake_namespace: str,
     lake_config: Config,
     tiered: TieredStorage,
-) -> Published:
+) -> test_source_contract.Published:
     """As for the other sources, and moved; BookKeeper has nothing of it any more."""
     namespace = f"{lake_namespace}-{request.param.lower()}"
     admin.create_namespace(namespace)
     tiered.use(namespace, request.param)
     topic = f"{namespace}/contract"
-    rows = publish_contract(cluster, admin, topic)
+    rows = test_source_contract.publish_contract(cluster, admin, topic)
     move(lake_config, tiered, topic)
     with Clients(lake_config) as clients:
         snapshot = take_snapshot(clients, Topic.parse(topic))
@@ -53,12 +48,12 @@ def published(
     assert split.tier is Tier.TIERED
     assert isinstance(split.metadata, OffloadContext)
     form = RowFormat(snapshot.fields, snapshot.schemas, snapshot.columns)
-    return Published(lake_config, split, form, rows)
+    return test_source_contract.Published(lake_config, split, form, rows)
 
 
 class TestTiered(SourceContract):
     @pytest.fixture
-    def case(self, published: Published) -> Case:
+    def case(self, published: test_source_contract.Published) -> Case:
         @contextmanager
         def opened(
             rows: RowFormat,
@@ -71,7 +66,7 @@ class TestTiered(SourceContract):
 
         @contextmanager
         def unavailable(rows: RowFormat) -> Iterator[RowSource]:
-            with closed_port() as address:
+            with test_source_contract.closed_port() as address:
                 place = published.config.tiered[0]
                 options = place.options | {"endpoint_url": f"http://{address}"}
                 silent = place.model_copy(update={"options": options})
@@ -86,13 +81,13 @@ class TestTiered(SourceContract):
             open=opened,
             missing=replace(published.split, ledger_id=0),
             unavailable=unavailable,
-            interrupted=partial(opened, kind=Interrupted),
+            interrupted=partial(opened, kind=test_source_contract.Interrupted),
         )
 
 
 class TestEntries(EntrySourceContract):
     @pytest.fixture
-    def case(self, published: Published) -> EntryCase:
+    def case(self, published: test_source_contract.Published) -> EntryCase:
         split = published.split
 
         @contextmanager

@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from testbed.closing import Closing
+from tests.support.running import run_program
 from tests.support.tables import filled
 
 DUCKDB = ("duckdb==1.5.5", "duckdb-extension-iceberg==1.5.5", "duckdb-extension-avro==1.5.5")
@@ -87,13 +88,8 @@ class SparkEngine(Closing):
 def run_by(packages: tuple[str, ...], program: str, given: Mapping[str, object]) -> None:
     """Run ``program`` of this folder in an environment with ``packages``."""
     script = Path(__file__).with_name(f"{program}.py")
-    done = subprocess.run(
-        [str(_python(packages)), str(script), json.dumps(given)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        env=_environment(),
+    done = run_program(
+        [str(_python(packages)), str(script), json.dumps(given)], timeout=600, env=_environment()
     )
     assert done.returncode == 0, done.stderr[-4000:]
 

@@ -7,20 +7,10 @@ from typing import Any
 import pulsar
 import pyarrow as pa
 
+from reader import sink
 from reader.clients import Clients
 from reader.model import Topic
 from reader.scan import TopicReader
-from reader.sink import (
-    Manifest,
-    NamedWrite,
-    PartitionTask,
-    RowWriter,
-    SinkOptions,
-    StagingWriter,
-    require_deduplication,
-    resolve_target,
-    send_partition,
-)
 from testbed.cluster import Cluster
 from testbed.publish import quiet_client
 
@@ -37,14 +27,14 @@ def decided(
     version: int = 0,
     keys: Sequence[str] | None = None,
     **options: str,
-) -> tuple[NamedWrite, Manifest]:
+) -> tuple[sink.NamedWrite, sink.Manifest]:
     """The rows, staged by one task, and decided to be sent."""
-    asked = SinkOptions.of({"topic": topic, **options})
-    target = resolve_target(clients, Topic.parse(topic))
-    require_deduplication(clients, target.topic, enable=True)
-    write = NamedWrite(clients, "the-query", target.topic.full_name)
-    staging = StagingWriter(clients, write.directory)
-    writer = RowWriter(clients, asked, target, staging, lambda: None, 0)
+    asked = sink.SinkOptions.of({"topic": topic, **options})
+    target = sink.resolve_target(clients, Topic.parse(topic))
+    sink.require_deduplication(clients, target.topic, enable=True)
+    write = sink.NamedWrite(clients, "the-query", target.topic.full_name)
+    staging = sink.StagingWriter(clients, write.directory)
+    writer = sink.RowWriter(clients, asked, target, staging, lambda: None, 0)
     columns = {"value": pa.array(values, pa.binary())}
     if keys is not None:
         columns["__key"] = pa.array(keys)
@@ -59,7 +49,7 @@ def decided(
 
 def send(
     clients: Clients,
-    manifest: Manifest,
+    manifest: sink.Manifest,
     *,
     fresh: bool,
     now: Callable[[], float] = time.time,
@@ -74,8 +64,8 @@ def send(
 
     repeated = 0
     for entries in manifest.partitions:
-        task = PartitionTask.of(manifest, entries, fresh=fresh)
-        repeated += send_partition(clients, task, now=now, sleep=sleep).repeated
+        task = sink.PartitionTask.of(manifest, entries, fresh=fresh)
+        repeated += sink.send_partition(clients, task, now=now, sleep=sleep).repeated
     return repeated
 
 

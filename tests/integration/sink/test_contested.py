@@ -10,19 +10,10 @@ import pulsar
 import pyarrow as pa
 import pytest
 
+from reader import sink
 from reader.clients import Clients
 from reader.errors import ConfigurationError, PulsarLakeError
 from reader.model import Topic
-from reader.sink import (
-    DirectSender,
-    Manifest,
-    NamedWrite,
-    RowWriter,
-    SinkOptions,
-    StagingWriter,
-    require_deduplication,
-    resolve_target,
-)
 from testbed.admin import Admin
 from tests.integration.sink.named_writes import at_entries, decided, payloads, send, stored
 
@@ -108,7 +99,7 @@ def test_a_storage_that_was_set_back(admin: Admin, clients: Clients, topic_name:
     admin.create_topic(topic_name)
     objects = clients.storage.objects()
 
-    def version(number: int) -> tuple[NamedWrite, Manifest]:
+    def version(number: int) -> tuple[sink.NamedWrite, sink.Manifest]:
         values = payloads(300, 100)[100 * number :][:100]
         return decided(clients, topic_name, values, version=number)
 
@@ -140,19 +131,19 @@ def test_a_schema_that_grows_between_two_tasks(
 ) -> None:
     """Of rows that name their topic: each task asks for it by itself."""
     admin.create_topic(topic_name)
-    write = NamedWrite(clients, "the-query", topic_name)
+    write = sink.NamedWrite(clients, "the-query", topic_name)
     files = []
     for task in range(2):
         admin.upload_schema(topic_name, "AVRO", record(("a", "b")[: task + 1]))
-        target = resolve_target(clients, Topic.parse(topic_name))
-        require_deduplication(clients, target.topic, enable=True)
-        staging = StagingWriter(clients, write.directory)
-        writer = RowWriter(clients, SinkOptions.of({}), target, staging, lambda: None, 0)
+        target = sink.resolve_target(clients, Topic.parse(topic_name))
+        sink.require_deduplication(clients, target.topic, enable=True)
+        staging = sink.StagingWriter(clients, write.directory)
+        writer = sink.RowWriter(clients, sink.SinkOptions.of({}), target, staging, lambda: None, 0)
         writer.write(pa.record_batch({"a": pa.array([task] * 5, pa.int32())}))
         writer.finish()
         files.append(staging.finish(5))
     for number, order in enumerate(((0, 1), (1, 0), (0, 1, 0))):
-        named = NamedWrite(clients, f"the-query-{number}", topic_name)
+        named = sink.NamedWrite(clients, f"the-query-{number}", topic_name)
         found = named.decide(0, [files[task] for task in order], encrypted=False)
         assert found is not None
         send(clients, found[0], fresh=True)
@@ -166,7 +157,7 @@ def test_a_topic_that_is_made_again(admin: Admin, clients: Clients, topic_name: 
     fields = ("a", "b")
     for count in (1, 2):
         admin.upload_schema(topic_name, "AVRO", record(fields[:count]))
-    target = resolve_target(clients, Topic.parse(topic_name))
+    target = sink.resolve_target(clients, Topic.parse(topic_name))
     rows = pa.record_batch({"a": pa.array([1, 2], pa.int32())})
     admin.request(
         "DELETE",
@@ -175,8 +166,8 @@ def test_a_topic_that_is_made_again(admin: Admin, clients: Clients, topic_name: 
     )
     admin.create_topic(topic_name)
     admin.upload_schema(topic_name, "AVRO", record(fields))
-    with DirectSender(clients, encrypted=False) as sender:
-        writer = RowWriter(clients, SinkOptions.of({}), target, sender, lambda: None, 0)
+    with sink.DirectSender(clients, encrypted=False) as sender:
+        writer = sink.RowWriter(clients, sink.SinkOptions.of({}), target, sender, lambda: None, 0)
         writer.write(rows)
         with pytest.raises(ConfigurationError, match="was the topic deleted and made again"):
             writer.finish()

@@ -31,18 +31,19 @@ from tests.mutations.catalogue import (
 
 __all__ = ["CATALOGUE"]
 
-CATALOGUE = (
-    *commits.MUTATIONS,
-    *planning.MUTATIONS,
-    *decoding.MUTATIONS,
-    *offloading.MUTATIONS,
-    *maintenance.MUTATIONS,
-    *sources.MUTATIONS,
-    *sinks.MUTATIONS,
-    *streams.MUTATIONS,
-    *payloads.MUTATIONS,
-    *access.MUTATIONS,
-    *reading.MUTATIONS,
-    *kernels.MUTATIONS,
+_ROOMS = (
+    commits,
+    planning,
+    decoding,
+    offloading,
+    maintenance,
+    sources,
+    sinks,
+    streams,
+    payloads,
+    access,
+    reading,
+    kernels,
 )
+CATALOGUE = tuple(one for room in _ROOMS for one in room.MUTATIONS)
 """All mutations, in the order in which they are tried."""

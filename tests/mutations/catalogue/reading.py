@@ -1,165 +1,107 @@
 """Settings, status, scans, compacted views."""
 
-from tests.mutations.mutation import Mutation
+from tests.mutations.mutation import mutations
 
-MUTATIONS = (
-    Mutation(
-        "environment-ignored",
-        "reader/config/loading.py",
-        "given = _merged(_toml(Path(source)), EnvSettingsSource(cls)())",
-        "given = _merged(EnvSettingsSource(cls)(), _toml(Path(source)))",
-        "settings in the environment do not win over the file",
-        ("tests/unit/reader/test_config.py",),
-    ),
-    Mutation(
-        "tail-entries-ignored",
-        "reader/plan/tier_choice.py",
-        "if last < tail_entries:",
-        "if last < 0:",
-        "query.tail_entries changes nothing: short tails are read from bookies",
-        ("tests/unit/plan/test_snapshot.py",),
-    ),
-    Mutation(
-        "lost-ledgers-ignored",
-        "reader/plan/tier_choice.py",
-        "if info.ledger_id in settings.pulsar.lost_ledgers and closed:",
-        "if info.ledger_id in settings.pulsar.lost_ledgers and not closed:",
-        "pulsar.lost_ledgers changes nothing: a lost ledger stops its topic for good",
-        ("tests/unit/tiered/test_declared_lost.py",),
-    ),
-    Mutation(
-        "page-shows-the-least-lag",
-        "offloader/web/overview.py",
-        '"seconds": max((one["seconds"] for one in lags), default=0.0),',
-        '"seconds": min((one["seconds"] for one in lags), default=0.0),',
-        "the page shows no lag as long as one topic has none",
-        ("tests/unit/web/test_api.py",),
-    ),
-    Mutation(
-        "status-in-milliseconds",
-        "offloader/service/status.py",
-        "at=clock_ms / 1000,\n                asked",
-        "at=clock_ms,\n                asked",
-        "status says that Pulsar was asked in the year 58000",
-        ("tests/unit/offloader/test_status.py", "tests/unit/service", "tests/unit/turns"),
-    ),
-    Mutation(
-        "foreign-changes-are-warnings",
-        "offloader/service/status.py",
-        "(errors if commit.touches_files else warnings).append(str(commit))",
-        "warnings.append(str(commit))",
-        "status calls a table fine from which somebody deleted rows",
-        ("tests/unit/offloader/test_status.py", "tests/maintenance/test_external_commits.py"),
-    ),
-    Mutation(
-        "tombstone-kept",
-        "spark_ext/planner/relations.py",
-        "AND (__key IS NULL OR __tombstone IS NOT TRUE)",
-        "AND (__key IS NULL OR __tombstone IS NOT NULL)",
-        "compacted views show keys that were deleted",
-        ("tests/unit/spark/planner/test_relations.py",),
-        ("tests/contract/test_compacted_view.py",),
-    ),
-    Mutation(
-        "oldest-message-of-a-key",
-        "spark_ext/planner/relations.py",
-        "ORDER BY __ledgerId DESC,",
-        "ORDER BY __ledgerId,",
-        "compacted views show the first value of a key that is in several ledgers",
-        (),
-        ("tests/contract/test_compacted_view.py",),
-    ),
-    Mutation(
-        "compacted-ledger-of-later",
-        "reader/plan/completeness/compacted_part.py",
-        "return ledger.ledger_id == self.ledger.ledger_id or ledger.upto <= self.end",
-        "return ledger.ledger_id >= self.ledger.ledger_id or ledger.upto <= self.end",
-        "a compacted view lacks keys whose newer messages came after its snapshot",
-        ("tests/unit/compacted",),
-    ),
-    Mutation(
-        "compacted-and-readable-both-read",
-        "reader/sources/compacted/compacted_rows.py",
-        "if found.ledger_id >= part.before:",
-        "if found.ledger_id > part.before:",
-        "messages of a ledger that is readable come from Pulsar's compacted ledger as well",
-        ("tests/unit/compacted",),
-    ),
-    Mutation(
-        "limit-off-by-one",
-        "reader/scan/ends.py",
-        "one.slice(max(0, one.num_rows - count)) if newest else one.slice(0, count)",
-        "one.slice(max(0, one.num_rows - count + 1)) if newest else one.slice(0, count)",
-        "tail shows a message less than it was asked for",
-        ("tests/unit/scan/test_ends_of_a_topic.py",),
-        ("tests/scan/test_messages.py",),
-    ),
-    Mutation(
-        "messages-followed-twice",
-        "reader/scan/follow.py",
-        "bounds[index] = Position(end.ledger, end.entry + 1), None",
-        "bounds[index] = Position(end.ledger, end.entry), None",
-        "tail -f shows the last message again with each new one",
-        ("tests/unit/scan/test_follow.py",),
-        ("tests/scan/test_messages.py",),
-    ),
-    Mutation(
-        "partition-not-merged-by-time",
-        "reader/scan/ends.py",
-        "order = heapq.merge(*runs, key=lambda one: one[0], reverse=newest)",
-        "order = heapq.merge(*runs, key=lambda one: one[0], reverse=not newest)",
-        "head and tail show messages of the wrong partitions",
-        ("tests/unit/scan/test_ends_of_a_topic.py",),
-        ("tests/scan/test_messages.py",),
-    ),
-    Mutation(
-        "followed-message-left-out",
-        "reader/scan/bounds.py",
-        "low = max(low, first.entry) if first.ledger == one.ledger_id else high + 1",
-        "low = max(low, first.entry + 1) if first.ledger == one.ledger_id else high + 1",
-        "tail -f leaves out messages of a ledger of which it has shown some",
-        ("tests/unit/scan/test_follow.py",),
-        ("tests/scan/test_messages.py",),
-    ),
-    Mutation(
-        "times-of-a-scan-in-milliseconds",
-        "reader/scan/time_range.py",
-        "return (aware - _EPOCH) // timedelta(microseconds=1)",
-        "return (aware - _EPOCH) // timedelta(milliseconds=1)",
-        "a scan with start and end gives no rows",
-        ("tests/unit/scan/test_ends_of_a_topic.py",),
-        ("tests/scan/test_rows.py",),
-    ),
-    Mutation(
-        "older-rows-expired-in-other-units",
-        "reader/plan/offloaded.py",
-        "if before is None or oldest is None or oldest >= before * 1000:",
-        "if before is None or oldest is None or oldest >= before * 1_000_000:",
-        "segments says of young ledgers that rows have expired, and count(*) reads them",
-        ("tests/unit/plan/test_cold_files.py",),
-    ),
-    Mutation(
-        "undecodable-payload-called-a-message",
-        "reader/sources/rows.py",
-        "kinds = dict.fromkeys(decoded.unread, RowKind.UNDECODABLE)",
-        "kinds = {}",
-        "a query for messages alone gives rows whose payload could not be decoded",
-        ("tests/unit/sources/test_row_kinds.py",),
-    ),
-    Mutation(
-        "files-pruned-by-another-kind",
-        "reader/plan/cold_files.py",
-        "return KIND_RANKS.get(value) if column == KIND_COLUMN else None",
-        "return len(value)",
-        "a query for one kind of rows leaves out files that have some",
-        ("tests/unit/plan/test_cold_files.py",),
-    ),
-    Mutation(
-        "decoded-rows-filtered-in-threads",
-        "reader/sources/reading.py",
-        "to_table(use_threads=False)",
-        "to_table(use_threads=True)",
-        "a command that has printed its rows aborts at times when it ends",
-        ("tests/unit/sources/test_reading.py",),
-    ),
-)
+MUTATIONS = mutations(r"""
+environment-ignored: settings in the environment do not win over the file
+reader/config/loading.py: tests/unit/reader/test_config.py
+- given = _merged(_toml(Path(source)), EnvSettingsSource(cls)())
++ given = _merged(EnvSettingsSource(cls)(), _toml(Path(source)))
+
+tail-entries-ignored: query.tail_entries changes nothing: short tails are read from bookies
+reader/plan/tier_choice.py: tests/unit/plan/test_snapshot.py
+- if last < tail_entries:
++ if last < 0:
+
+lost-ledgers-ignored: pulsar.lost_ledgers changes nothing: a lost ledger stops its topic for good
+reader/plan/tier_choice.py: tests/unit/tiered/test_declared_lost.py
+- if info.ledger_id in settings.pulsar.lost_ledgers and closed:
++ if info.ledger_id in settings.pulsar.lost_ledgers and not closed:
+
+page-shows-the-least-lag: the page shows no lag as long as one topic has none
+offloader/web/overview.py: tests/unit/web/test_api.py
+- "seconds": max((one["seconds"] for one in lags), default=0.0),
++ "seconds": min((one["seconds"] for one in lags), default=0.0),
+
+status-in-milliseconds: status says that Pulsar was asked in the year 58000
+offloader/service/status.py: tests/unit/offloader/test_status.py tests/unit/service tests/unit/turns
+- at=clock_ms / 1000,
+-                 asked
++ at=clock_ms,
++                 asked
+
+foreign-changes-are-warnings: status calls a table fine from which somebody deleted rows
+offloader/service/status.py: tests/unit/offloader/test_status.py
+    tests/maintenance/test_external_commits.py
+- (errors if commit.touches_files else warnings).append(str(commit))
++ warnings.append(str(commit))
+
+tombstone-kept: compacted views show keys that were deleted
+spark_ext/planner/relations.py: tests/unit/spark/planner/test_relations.py servers:
+    tests/contract/test_compacted_view.py
+- AND (__key IS NULL OR __tombstone IS NOT TRUE)
++ AND (__key IS NULL OR __tombstone IS NOT NULL)
+
+oldest-message-of-a-key: compacted views show the first value of a key that is in several ledgers
+spark_ext/planner/relations.py: servers: tests/contract/test_compacted_view.py
+- ORDER BY __ledgerId DESC,
++ ORDER BY __ledgerId,
+
+compacted-ledger-of-later: a compacted view lacks keys whose newer messages came after its snapshot
+reader/plan/completeness/compacted_part.py: tests/unit/compacted
+- return ledger.ledger_id == self.ledger.ledger_id or ledger.upto <= self.end
++ return ledger.ledger_id >= self.ledger.ledger_id or ledger.upto <= self.end
+
+compacted-and-readable-both-read: messages of a ledger that is readable come from Pulsar's compacted
+    ledger as well
+reader/sources/compacted/compacted_rows.py: tests/unit/compacted
+- if found.ledger_id >= part.before:
++ if found.ledger_id > part.before:
+
+limit-off-by-one: tail shows a message less than it was asked for
+reader/scan/ends.py: tests/unit/scan/test_ends_of_a_topic.py servers: tests/scan/test_messages.py
+- one.slice(max(0, one.num_rows - count)) if newest else one.slice(0, count)
++ one.slice(max(0, one.num_rows - count + 1)) if newest else one.slice(0, count)
+
+messages-followed-twice: tail -f shows the last message again with each new one
+reader/scan/follow.py: tests/unit/scan/test_follow.py servers: tests/scan/test_messages.py
+- bounds[index] = Position(end.ledger, end.entry + 1), None
++ bounds[index] = Position(end.ledger, end.entry), None
+
+partition-not-merged-by-time: head and tail show messages of the wrong partitions
+reader/scan/ends.py: tests/unit/scan/test_ends_of_a_topic.py servers: tests/scan/test_messages.py
+- order = heapq.merge(*runs, key=lambda one: one[0], reverse=newest)
++ order = heapq.merge(*runs, key=lambda one: one[0], reverse=not newest)
+
+followed-message-left-out: tail -f leaves out messages of a ledger of which it has shown some
+reader/scan/bounds.py: tests/unit/scan/test_follow.py servers: tests/scan/test_messages.py
+- low = max(low, first.entry) if first.ledger == one.ledger_id else high + 1
++ low = max(low, first.entry + 1) if first.ledger == one.ledger_id else high + 1
+
+times-of-a-scan-in-milliseconds: a scan with start and end gives no rows
+reader/scan/time_range.py: tests/unit/scan/test_ends_of_a_topic.py servers: tests/scan/test_rows.py
+- return (aware - _EPOCH) // timedelta(microseconds=1)
++ return (aware - _EPOCH) // timedelta(milliseconds=1)
+
+older-rows-expired-in-other-units: segments says of young ledgers that rows have expired, and
+    count(*) reads them
+reader/plan/offloaded.py: tests/unit/plan/test_cold_files.py
+- if before is None or oldest is None or oldest >= before * 1000:
++ if before is None or oldest is None or oldest >= before * 1_000_000:
+
+undecodable-payload-called-a-message: a query for messages alone gives rows whose payload could not
+    be decoded
+reader/sources/rows.py: tests/unit/sources/test_row_kinds.py
+- kinds = dict.fromkeys(decoded.unread, RowKind.UNDECODABLE)
++ kinds = {}
+
+files-pruned-by-another-kind: a query for one kind of rows leaves out files that have some
+reader/plan/cold_files.py: tests/unit/plan/test_cold_files.py
+- return KIND_RANKS.get(value) if column == KIND_COLUMN else None
++ return len(value)
+
+decoded-rows-filtered-in-threads: a command that has printed its rows aborts at times when it ends
+reader/sources/reading.py: tests/unit/sources/test_reading.py
+- to_table(use_threads=False)
++ to_table(use_threads=True)
+""")

@@ -33,10 +33,6 @@ def _publish_keyed(world: World, ml: ManagedLedger, b: int) -> None:
         world.state.publish(ml, [value], partition_key=key)
 
 
-def _compact(world: World, ml: ManagedLedger, b: int) -> None:
-    compact(world.state, ml)
-
-
 def _trim_needed(world: World, a: int, b: int) -> None:
     """Pulsar deletes what all cursors have passed, of partitions that have one."""
     for ml in world.parts:
@@ -98,7 +94,7 @@ def _state(world: World) -> tuple[object, ...]:
 
 VIEW_KINDS: dict[str, Do] = {
     "publish_keyed": with_part(_publish_keyed),
-    "compact": with_part(_compact),
+    "compact": with_part(lambda world, ml, b: compact(world.state, ml)),
     "trim_needed": _trim_needed,
     "view": _view,
     "read_view": _read_view,

@@ -5,14 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from offloader.convert.job_rules import (
-    Patience,
-    first_packs,
-    is_slow,
-    job_bytes,
-    most_seconds,
-    packs_of_job,
-)
+from offloader.convert import job_rules
 from offloader.convert.jobs import WORKERS
 from offloader.convert.pack_task import BEGIN_SECONDS
 from offloader.model import Workers
@@ -65,7 +58,7 @@ class ModelledJobs:
         self._waiting: dict[Workers, list[WaitingConversion]] = {one: [] for one in Workers}
         self._jobs: dict[int, _Job] = {}
         self._free = CORES
-        self._patience = Patience(clock)
+        self._patience = job_rules.Patience(clock)
 
     def submit(self, conversion: WaitingConversion) -> None:
         """Have it converted in some jobs."""
@@ -78,8 +71,10 @@ class ModelledJobs:
             if worker in self._jobs or not waiting:
                 continue
             slots = workers.slots(CORES)
-            sizes = (one.left if one.outcomes else first_packs(one.left) for one in waiting)
-            counts = packs_of_job(sizes, job_bytes(slots), least=slots)
+            sizes = (
+                one.left if one.outcomes else job_rules.first_packs(one.left) for one in waiting
+            )
+            counts = job_rules.packs_of_job(sizes, job_rules.job_bytes(slots), least=slots)
             job = _Job(worker, waiting[: len(counts)], [], self._patience.seconds(workers))
             del waiting[: len(counts)]
             packs = []
@@ -118,9 +113,9 @@ class ModelledJobs:
             return
         seconds, fails = conversion.run(size)
         outcome: ConversionResult = "failed" if fails else "good"
-        if not fails and is_slow(seconds, size):
+        if not fails and job_rules.is_slow(seconds, size):
             outcome = "slow"
-        most = most_seconds(job.patience, size)
+        most = job_rules.most_seconds(job.patience, size)
         if seconds > most:
             seconds, outcome = most, "given up"
             conversion.given_up = (seconds, size)

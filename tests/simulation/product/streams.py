@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from reader import stream
 from reader.clients import Clients
 from reader.model import Position
 from reader.model.columns import FIRST_CHUNK
@@ -14,12 +15,11 @@ from reader.model.row_kinds import KIND_COLUMN
 from reader.model.row_kinds import RowKind as StoredKind
 from reader.plan import ColdFile, FilesRead, SplitsRead
 from reader.sources import RowFormat, read_rows
-from reader.stream import StreamOffset, StreamOptions, Tails, TopicBatch, TopicStream
 from reader.stream.offsets import PartitionOffset
 from testbed.simulation import Clock, HostClock, Row
 from tests.simulation.product.queries import METADATA, rows_of
 
-Batch = tuple[StreamOffset, StreamOffset, list[Row]]
+Batch = tuple[stream.StreamOffset, stream.StreamOffset, list[Row]]
 
 
 class SimulatedStream:
@@ -31,16 +31,16 @@ class SimulatedStream:
     each partition, by its name.
     """
 
-    def __init__(self, options: StreamOptions, clock: Clock, wall_clock: HostClock) -> None:
+    def __init__(self, options: stream.StreamOptions, clock: Clock, wall_clock: HostClock) -> None:
         self.options = options
         self.batches: list[Batch] = []
-        self.began = self.at = StreamOffset()
+        self.began = self.at = stream.StreamOffset()
         self.held = 0
         self.told: list[str] = []
         self.gone: set[int] = set()
         self.expired: set[Row] = set()
         self.loads: dict[str, int] = {}
-        self._planned: tuple[StreamOffset, StreamOffset] | None = None
+        self._planned: tuple[stream.StreamOffset, stream.StreamOffset] | None = None
         self._clock = clock
         self._wall_clock = wall_clock
 
@@ -51,10 +51,10 @@ class SimulatedStream:
             return self._clock.now_ms / 1000
 
         self._clients: Clients = clients
-        self._stream = TopicStream(
+        self._stream = stream.TopicStream(
             clients,
             self.options,
-            Tails(clients, clock=seconds),
+            stream.Tails(clients, clock=seconds),
             warn=self._note,
             clock=seconds,
             sleep=self._clock.sleep,
@@ -69,11 +69,11 @@ class SimulatedStream:
         """The first positions. Raises PulsarLakeError."""
         self.began = self.at = self._stream.bounds()[0]
 
-    def end(self) -> StreamOffset:
+    def end(self) -> stream.StreamOffset:
         """What there is now. Raises PulsarLakeError."""
         return self._stream.end()
 
-    def next(self, until: StreamOffset | None) -> bool:
+    def next(self, until: stream.StreamOffset | None) -> bool:
         """One batch, if there is anything; whether there was. Raises PulsarLakeError."""
         end, _ = self._stream.next(self.at, None, until, waited=1e9)
         queues = [queue for queue, _ in self._stream._queues.values()]  # noqa: SLF001
@@ -81,7 +81,7 @@ class SimulatedStream:
         if end.to_json() == self.at.to_json():
             return False
         # As the checkpoint has them.
-        start, end = (StreamOffset.from_json(one.to_json()) for one in (self.at, end))
+        start, end = (stream.StreamOffset.from_json(one.to_json()) for one in (self.at, end))
         self._planned = start, end
         self.finish_planned()
         return True
@@ -96,12 +96,12 @@ class SimulatedStream:
             self.batches.append((start, end, self.read(start, end)))
             self.at, self._planned = end, None
 
-    def read(self, start: StreamOffset, end: StreamOffset) -> list[Row]:
+    def read(self, start: stream.StreamOffset, end: stream.StreamOffset) -> list[Row]:
         """The rows of a batch, for the first time or again. Raises PulsarLakeError."""
         _, batches = self._stream.plan(start, end)
         return [row for one in batches for row in self._rows(one)]
 
-    def _rows(self, batch: TopicBatch) -> Iterator[Row]:
+    def _rows(self, batch: stream.TopicBatch) -> Iterator[Row]:
         snapshot = batch.snapshot
         fields = snapshot.fields
         if "value" not in fields.names:
@@ -128,7 +128,7 @@ class SimulatedStream:
             yield from rows_of(rows, ())
 
     def _cold(
-        self, batch: TopicBatch, file: ColdFile, columns: pa.Schema
+        self, batch: stream.TopicBatch, file: ColdFile, columns: pa.Schema
     ) -> Iterator[tuple[Position | None, Row]]:
         """(where the message begins, if the row is one that was given up; the row)."""
         read = FilesRead(batch.snapshot.topic, batch.snapshot.version, (file,))
@@ -138,7 +138,7 @@ class SimulatedStream:
             for begin, row in zip(begins, rows_of(rows, ()), strict=True):
                 yield _begins(begin), row
 
-    def _is_late(self, batch: TopicBatch, row: Row, begins: Position) -> bool:
+    def _is_late(self, batch: stream.TopicBatch, row: Row, begins: Position) -> bool:
         """As ``TopicBatch.late_filter`` says it in SQL."""
         at = Position(row[0][1], row[0][2])
         for partition, since in batch.start.items():

@@ -34,14 +34,6 @@ def trim(world: World, ml: ManagedLedger) -> None:
     world.state.trim(ml, "consumed")
 
 
-def _sink_trim(world: World, ml: ManagedLedger, b: int) -> None:
-    trim(world, ml)
-
-
-def _sink_clean(world: World, a: int, b: int) -> None:
-    clean_up(world)
-
-
 def clean_up(world: World) -> None:
     """Maintenance deletes what writes have left."""
     error = tries(lambda: StagingCleaner(world.new_clients().storage).clean())
@@ -104,8 +96,8 @@ def _sink_skew(world: World, a: int, b: int) -> None:
 
 FAULT_KINDS: dict[str, Do] = {
     "sink_incident": _sink_incident,
-    "sink_trim": with_part(_sink_trim),
-    "sink_clean": _sink_clean,
+    "sink_trim": with_part(lambda world, ml, b: trim(world, ml)),
+    "sink_clean": lambda world, a, b: clean_up(world),
     "sink_policy": _sink_policy,
     "sink_exclusive": with_part(_sink_exclusive),
     "sink_puts": _sink_puts,

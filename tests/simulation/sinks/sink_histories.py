@@ -2,7 +2,7 @@
 
 from random import Random
 
-from tests.simulation.recipes import Recipe, filled
+from tests.simulation.recipes import Recipe, filled, recipe
 from tests.simulation.steps import History, Step, drawing
 from tests.simulation.world import Settings
 
@@ -33,105 +33,37 @@ _WEIGHTS = {
     "sink_skew": 3,
 }
 
-
-_FORGOTTEN = ("advance", 5, 0)
-_BEGUN = (("sink", 9, None), ("sink_crash", None, None))
-
 SINK_RECIPES: dict[str, Recipe] = {
-    "a name is forgotten": (*_BEGUN, _FORGOTTEN, ("sink", 9, None)),
-    "a name is forgotten, and what it sent deleted": (
-        *_BEGUN,
-        ("seal", 0, 0),
-        ("seal", 1, 0),
-        ("sink_trim", 0, 0),
-        ("sink_trim", 1, 0),
-        ("advance", None, 0),
-        _FORGOTTEN,
-        ("sink", 9, None),
+    "a name is forgotten": recipe("sink 9 ?, sink_crash ? ?, advance 5, sink 9 ?"),
+    "a name is forgotten, and what it sent deleted": recipe(
+        "sink 9 ?, sink_crash ? ?, seal, seal 1, sink_trim, sink_trim 1, advance ?, advance 5, "
+        "sink 9 ?"
     ),
-    "what was sent is in the table": (
-        ("turn", 0, 0),
-        *_BEGUN,
-        ("publish", 0, 0),
-        ("seal", 0, 0),
-        ("turn", 0, 0),
-        ("sink_trim", 0, 0),
-        _FORGOTTEN,
-        ("sink", 9, None),
+    "what was sent is in the table": recipe(
+        "turn, sink 9 ?, sink_crash ? ?, publish, seal, turn, sink_trim, advance 5, sink 9 ?"
     ),
-    "a write once a day": (
-        ("sink", 9, None),
-        ("advance", 5, 0),
-        ("seal", 0, 0),
-        ("sink_trim", 0, 0),
-        ("sink_incident", None, None),
-        ("sink", 9, None),
-        ("advance", 5, 0),
-        ("sink_incident", None, None),
-        ("sink_incident", None, None),
-        ("sink", 9, None),
+    "a write once a day": recipe(
+        "sink 9 ?, advance 5, seal, sink_trim, sink_incident ? ?, sink 9 ?, advance 5, "
+        "sink_incident ? ?, sink_incident ? ?, sink 9 ?"
     ),
-    "a driver is paused": (
-        ("sink", 9, None),
-        ("sink_meet", None, None),
-        ("sink", 9, None),
-        ("sink_meet", None, None),
+    "a driver is paused": recipe("sink 9 ?, sink_meet ? ?, sink 9 ?, sink_meet ? ?"),
+    "brokers are slow and forget what waits": recipe(
+        "sink 9 ?, sink_incident 5 1, sink_incident, sink 9 ?, sink_broker 0 ?, sink_incident 5 ?, "
+        "sink_incident ? ?, sink_incident ? ?, sink 9 ?, sink_broker 0 ?"
     ),
-    "brokers are slow and forget what waits": (
-        ("sink", 9, None),
-        ("sink_incident", 5, 1),  # slow for 90 s
-        ("sink_incident", 0, 0),  # a connection is lost
-        ("sink", 9, None),
-        ("sink_broker", 0, None),
-        ("sink_incident", 5, None),
-        ("sink_incident", None, None),
-        ("sink_incident", None, None),
-        ("sink", 9, None),
-        ("sink_broker", 0, None),
+    "an entry is refused": recipe(
+        "sink 9 ?, sink_incident 48 9, sink_crash ? ?, sink 9 ?, seal, sink_trim, sink 9 ?"
     ),
-    "an entry is refused": (
-        ("sink", 9, None),
-        ("sink_incident", 48, 9),
-        ("sink_crash", None, None),
-        ("sink", 9, None),
-        ("seal", 0, 0),
-        ("sink_trim", 0, 0),
-        ("sink", 9, None),
+    "clocks are set": recipe(
+        "sink_skew ? ?, sink 9 ?, sink_crash ? ?, sink_skew ? ?, advance ?, sink 9 ?, "
+        "sink_skew ? ?, sink_crash ? ?, advance 5, sink 9 ?"
     ),
-    "clocks are set": (
-        ("sink_skew", None, None),
-        *_BEGUN,
-        ("sink_skew", None, None),
-        ("advance", None, 0),
-        ("sink", 9, None),
-        ("sink_skew", None, None),
-        ("sink_crash", None, None),
-        _FORGOTTEN,
-        ("sink", 9, None),
+    "a batch is gone on with": recipe("sink_meet 306 12, advance ?, sink_clean, sink_resume 0 ?"),
+    "the storage is set back": recipe(
+        "sink 9 ?, sink_restore, sink 9 ?, sink_crash ? ?, sink_restore 0 1, sink 9 ?, sink 9 ?"
     ),
-    "a batch is gone on with": (
-        ("sink_meet", 306, 12),
-        ("advance", None, 0),
-        ("sink_clean", 0, 0),
-        ("sink_resume", 0, None),
-    ),
-    "the storage is set back": (
-        ("sink", 9, None),
-        ("sink_restore", 0, 0),
-        ("sink", 9, None),
-        ("sink_crash", None, None),
-        ("sink_restore", 0, 1),
-        ("sink", 9, None),
-        ("sink", 9, None),
-    ),
-    "tasks take days": (
-        ("sink", 9, None),
-        ("sink_meet", 250, None),
-        ("sink_clean", 0, 0),
-        ("sink_crash", None, None),
-        ("advance", 6, 0),
-        ("sink_clean", 0, 0),
-        ("sink", 9, None),
+    "tasks take days": recipe(
+        "sink 9 ?, sink_meet 250 ?, sink_clean, sink_crash ? ?, advance 6, sink_clean, sink 9 ?"
     ),
 }
 """By what it tries."""

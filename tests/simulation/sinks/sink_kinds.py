@@ -186,10 +186,6 @@ def _sink_rerun(world: World, a: int, b: int) -> None:
         _micro_batch(world, 1, b)
 
 
-def _sink_restart(world: World, a: int, b: int) -> None:
-    sinks_of(world).restart(a % 2)
-
-
 def _sink_settle(world: World, a: int, b: int) -> None:
     """All servers answer: the stream goes on, exactly once if anybody can tell what was sent."""
     sinks = sinks_of(world)
@@ -236,6 +232,6 @@ SINK_KINDS: dict[str, Do] = {
     "sink_meet": _troubled("meet"),
     "sink_resume": _sink_resume,
     "sink_rerun": _sink_rerun,
-    "sink_restart": _sink_restart,
+    "sink_restart": lambda world, a, b: sinks_of(world).restart(a % 2),
     "sink_settle": _sink_settle,
 }

@@ -7,13 +7,7 @@ before a table had them, where something still says so, and rows that expired un
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from reader.errors import (
-    ConfigurationError,
-    NotFoundError,
-    PulsarLakeError,
-    UnavailableError,
-    UnsupportedError,
-)
+from reader import errors
 from reader.model import BEFORE_ALL, Partition, Position
 from reader.stream import StreamOffset, StreamOptions
 from reader.stream.offsets import PartitionOffset
@@ -35,7 +29,7 @@ _LIMITS = (None, None, None, 1, 2, 3, 7)
 _PORTION_ROWS = 16
 """More messages than one portion of a source has here."""
 _MOST_BATCHES = 2_000
-_AWAY = (UnavailableError, UnsupportedError)
+_AWAY = (errors.UnavailableError, errors.UnsupportedError)
 """Errors of a server that is away. A broker that recovers gives nothing, as if it refused to."""
 _MAYBE_GIVEN_UP = ("has left Pulsar; a message may begin in it", "with chunks that fit no message")
 """Parts of the errors that name a message which may have been given up since the snapshot."""
@@ -160,7 +154,7 @@ def replay_batch(world: World, a: int, trouble: Callable[[], None] = _no_trouble
         gone = gone or _has_expired(world, start, end if rows else None)
         before = any(_is_gone(ml, start.of(_partition(ml)).at.ledger) for ml in _lives(world))
         # Lost before it was read for the first time, and told of since.
-        inside = isinstance(error, (NotFoundError, ConfigurationError)) and any(
+        inside = isinstance(error, (errors.NotFoundError, errors.ConfigurationError)) and any(
             start.of(_partition(ml)).at.ledger < one.id <= end.of(_partition(ml)).at.ledger
             for ml in _lives(world)
             for one in ml.ledgers
@@ -199,17 +193,17 @@ def _has_expired_late(world: World, start: StreamOffset) -> bool:
 
 def _tried(
     world: World, action: Callable[[], object], trouble: Callable[[], None] = _no_trouble
-) -> PulsarLakeError | None:
+) -> errors.PulsarLakeError | None:
     world.effects.reset()
     trouble()
     error = tries(action)
-    assert error is None or isinstance(error, PulsarLakeError)
+    assert error is None or isinstance(error, errors.PulsarLakeError)
     return error
 
 
 def _tried_anew(
     world: World, action: Callable[[], object], trouble: Callable[[], None]
-) -> PulsarLakeError | None:
+) -> errors.PulsarLakeError | None:
     """Try an action again if its error says that a message may have been given up meanwhile.
 
     The same driver tries it, once it looks for a new version of the table: the message was given

@@ -6,7 +6,7 @@ stream have.
 
 from random import Random
 
-from tests.simulation.recipes import Recipe, filled
+from tests.simulation.recipes import Recipe, filled, recipe
 from tests.simulation.steps import History, Step, drawing
 from tests.simulation.world import Settings
 
@@ -43,148 +43,46 @@ _WEIGHTS = {
 
 _IN_TROUBLE = _WEIGHTS | {"stream_crash": 8, "stream_fail": 8, "stream_meet": 24}
 
-_DAYS = ("advance", 6, 0)
-_BEGIN = ("stream", 0, 0)
-_DRAIN = ("stream", None, 10)
-_DAY = (("publish", 1, 0), ("seal", 1, 0), ("turn", 0, 0), _DRAIN, ("advance", 5, 0))
-
 STREAM_RECIPES: dict[str, Recipe] = {
-    "an offloader begins after a loss": (
-        ("publish", 0, 0),
-        _BEGIN,
-        _DRAIN,
-        ("publish", 0, None),
-        ("seal", 0, 0),
-        ("publish", 0, None),
-        ("seal", 0, 0),
-        ("trim", 0, 0),
-        ("publish", 0, None),
-        ("seal", 0, 0),
-        ("turn", 0, 0),
-        _DRAIN,
+    "an offloader begins after a loss": recipe(
+        "publish, stream, stream ? 10, publish 0 ?, seal, publish 0 ?, seal, trim, publish 0 ?, "
+        "seal, turn, stream ? 10"
     ),
-    "a ledger goes that no commit saw filled": (
-        ("publish", 0, 0),
-        ("seal", 0, 0),
-        ("turn", 0, 0),
-        _BEGIN,
-        ("publish", 0, 0),
-        _DRAIN,
-        ("publish", 0, None),
-        ("seal", 0, 0),
-        ("delete_hold", 0, 0),
-        ("publish", 0, None),
-        ("seal", 0, 0),
-        ("turn", 0, 0),
-        _DRAIN,
+    "a ledger goes that no commit saw filled": recipe(
+        "publish, seal, turn, stream, publish, stream ? 10, publish 0 ?, seal, delete_hold, "
+        "publish 0 ?, seal, turn, stream ? 10"
     ),
-    "a topic is empty where a stream begins": (
-        _BEGIN,
-        ("publish", 0, None),
-        ("roll", 0, 0),
-        ("trim", 0, 0),
-        ("publish", 0, None),
-        _DRAIN,
+    "a topic is empty where a stream begins": recipe(
+        "stream, publish 0 ?, roll, trim, publish 0 ?, stream ? 10"
     ),
-    "a topic was empty until an offloader began": (
-        _BEGIN,
-        ("publish", 0, None),
-        ("roll", 0, 0),
-        ("trim", 0, 0),
-        ("publish", 0, None),
-        ("roll", 0, 0),
-        ("turn", 0, 0),
-        ("publish", 0, None),
-        _DRAIN,
+    "a topic was empty until an offloader began": recipe(
+        "stream, publish 0 ?, roll, trim, publish 0 ?, roll, turn, publish 0 ?, stream ? 10"
     ),
-    "a partition is idle": (
-        ("publish", 0, 0),
-        ("publish", 1, 0),
-        _BEGIN,
-        _DRAIN,
-        ("seal", 0, 0),
-        *_DAY,
-        ("trim", 0, 0),
-        ("maintain", 0, 1),
-        *_DAY,
-        *(_DAYS,) * 4,
-        ("maintain", 0, 1),
-        ("clean_log", 0, 0),
-        ("publish", 0, None),
-        *_DAY,
-        ("maintain", 0, 1),
-        _DRAIN,
+    "a partition is idle": recipe(
+        "publish, publish 1, stream, stream ? 10, seal, publish 1, seal 1, turn, stream ? 10, "
+        "advance 5, trim, maintain 0 1, publish 1, seal 1, turn, stream ? 10, advance 5, "
+        "advance 6, advance 6, advance 6, advance 6, maintain 0 1, clean_log, publish 0 ?, "
+        "publish 1, seal 1, turn, stream ? 10, advance 5, maintain 0 1, stream ? 10"
     ),
-    "rows expire before they are read": (
-        ("publish", 0, None),
-        ("seal", 0, 0),
-        _BEGIN,
-        ("turn", 0, 0),
-        ("advance", 5, 0),
-        ("publish", 0, None),
-        ("seal", 0, 0),
-        ("turn", 0, 0),
-        ("maintain", 0, 1),
-        _DRAIN,
+    "rows expire before they are read": recipe(
+        "publish 0 ?, seal, stream, turn, advance 5, publish 0 ?, seal, turn, maintain 0 1, "
+        "stream ? 10"
     ),
-    "an idle partition is deleted": (
-        ("publish", 0, None),
-        ("publish", 1, None),
-        _BEGIN,
-        _DRAIN,
-        ("idle", 1, 0),
-        ("publish", 0, None),
-        _DRAIN,
-        ("revive", 1, 0),
-        _DRAIN,
-        ("publish", 1, None),
-        _DRAIN,
+    "an idle partition is deleted": recipe(
+        "publish 0 ?, publish 1 ?, stream, stream ? 10, idle 1, publish 0 ?, stream ? 10, "
+        "revive 1, stream ? 10, publish 1 ?, stream ? 10"
     ),
-    "an idle partition is deleted behind an offloader": (
-        ("publish", 0, None),
-        ("publish", 1, None),
-        ("seal", 1, 0),
-        ("turn", 0, 0),
-        _BEGIN,
-        _DRAIN,
-        ("delete_hold", 1, 0),
-        ("idle", 1, 0),
-        ("query", 0, 1),
-        ("turn", 0, 0),
-        ("revive", 1, 0),
-        ("seal", 1, 0),
-        ("query", 0, 1),
-        ("turn", 0, 0),
-        ("query", 0, 1),
-        _DRAIN,
+    "an idle partition is deleted behind an offloader": recipe(
+        "publish 0 ?, publish 1 ?, seal 1, turn, stream, stream ? 10, delete_hold 1, idle 1, "
+        "query 0 1, turn, revive 1, seal 1, query 0 1, turn, query 0 1, stream ? 10"
     ),
-    "a loss that the log has forgotten": (
-        ("publish", 0, 0),
-        ("seal", 0, 0),
-        ("turn", 0, 0),
-        _BEGIN,
-        _DRAIN,
-        ("publish", 0, None),
-        ("turn", 0, 0),
-        ("seal", 0, 0),
-        ("time_to_live", 0, 0),
-        ("publish", 0, 0),
-        ("seal", 0, 0),
-        ("turn", 0, 0),
-        *(_DAYS,) * 4,
-        ("publish", 0, 0),
-        ("seal", 0, 0),
-        ("turn", 0, 0),
-        ("clean_log", 0, 0),
-        _DRAIN,
+    "a loss that the log has forgotten": recipe(
+        "publish, seal, turn, stream, stream ? 10, publish 0 ?, turn, seal, time_to_live, publish, "
+        "seal, turn, advance 6, advance 6, advance 6, advance 6, publish, seal, turn, clean_log, "
+        "stream ? 10"
     ),
-    "a message from the future": (
-        ("burst", 0, 1),
-        ("burst", 0, 0),
-        ("stream", 4, 0),
-        ("stream", 0, 1),
-        ("burst", 0, None),
-        _DRAIN,
+    "a message from the future": recipe(
+        "burst 0 1, burst, stream 4, stream 0 1, burst 0 ?, stream ? 10"
     ),
 }
 """By what it tries. Their offloader keeps rows for three hours where they ``expire``."""

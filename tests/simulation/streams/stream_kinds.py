@@ -3,29 +3,24 @@
 from testbed.simulation import CrashError, ManagedLedger, Trouble
 from tests.simulation.checks import work
 from tests.simulation.kinds import Do, with_part
-from tests.simulation.streams.stream_checks import (
-    begin_stream,
-    read_stream,
-    replay_batch,
-    restart_stream,
-)
+from tests.simulation.streams import stream_checks
 from tests.simulation.world import TOPIC, World
 
 
 def _stream(world: World, a: int, b: int) -> None:
     """Begin a stream, or read on: a micro-batch, or all; sometimes by a driver that starts."""
     if world.stream is None:
-        begin_stream(world, a, b)
+        stream_checks.begin_stream(world, a, b)
         return
     if b % 5 == 0:
-        restart_stream(world)
-    read_stream(world, drain=b % 2 == 0)
+        stream_checks.restart_stream(world)
+    stream_checks.read_stream(world, drain=b % 2 == 0)
 
 
 def _replay(world: World, a: int, b: int) -> None:
     if b % 3 == 0:
-        restart_stream(world)
-    replay_batch(world, a)
+        stream_checks.restart_stream(world)
+    stream_checks.replay_batch(world, a)
 
 
 def _troubled(trouble: Trouble) -> Do:
@@ -33,7 +28,7 @@ def _troubled(trouble: Trouble) -> Do:
 
     def step(world: World, a: int, b: int) -> None:
         if world.stream is None:
-            begin_stream(world, a, b)
+            stream_checks.begin_stream(world, a, b)
             return
 
         def begin() -> None:
@@ -41,11 +36,11 @@ def _troubled(trouble: Trouble) -> Do:
 
         try:
             if b % 4 == 0:
-                replay_batch(world, a, begin)
+                stream_checks.replay_batch(world, a, begin)
             else:
-                read_stream(world, drain=b % 2 == 0, trouble=begin)
+                stream_checks.read_stream(world, drain=b % 2 == 0, trouble=begin)
         except CrashError:
-            restart_stream(world)
+            stream_checks.restart_stream(world)
         world.effects.reset()
 
     return step
@@ -61,10 +56,6 @@ def _move(world: World, b: int) -> None:
     for ml in world.parts:
         if ml.held:
             world.state.trim(ml, "trimmed")
-
-
-def _roll(world: World, ml: ManagedLedger, b: int) -> None:
-    world.state.roll(ml)
 
 
 def _idle(world: World, a: int, b: int) -> None:
@@ -98,7 +89,7 @@ STREAM_KINDS: dict[str, Do] = {
     "stream_crash": _troubled("crash"),
     "stream_fail": _troubled("fail"),
     "stream_meet": _troubled("meet"),
-    "roll": with_part(_roll),
+    "roll": with_part(lambda world, ml, b: world.state.roll(ml)),
     "burst": with_part(_burst),
     "idle": _idle,
     "revive": _revive,

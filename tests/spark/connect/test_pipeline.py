@@ -1,7 +1,6 @@
 """The pipeline in `examples/pipeline`, as its README says: streaming table, view, and a topic."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from testbed.publish import json_schema, publish
 from tests.spark.conftest import ORDER, order
 from tests.spark.connect.client import Client
 from tests.spark.spark_servers import HOME, shell_environment
+from tests.support.running import run_program
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "pipeline"
 
@@ -30,13 +30,8 @@ def specification(tmp_path: Path, namespace: str) -> Path:
 def run(server: str, specification: Path) -> str:
     """What it printed."""
     command = [str(HOME / "bin" / "spark-pipelines"), "--remote", server]
-    done = subprocess.run(
-        [*command, "run", "--spec", str(specification)],
-        env=shell_environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    done = run_program(
+        [*command, "run", "--spec", str(specification)], env=shell_environment(), timeout=300
     )
     output = done.stdout + done.stderr
     assert done.returncode == 0, output

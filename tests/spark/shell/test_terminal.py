@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from testbed.cluster import Cluster
 from testbed.s3 import S3
 from testbed.usage import command_name, descendants
 from tests.spark.conftest import TOTAL, Orders
-from tests.support.running import Settings
+from tests.support.running import Settings, run_program
 from tests.support.terminal import CTRL_C, CTRL_D, TAB, Terminal
 
 PROMPT = "pulsar-lake>"
@@ -232,13 +231,10 @@ def test_statements_of_a_file_end_at_the_first_error(
         f"CREATE TEMPORARY VIEW some AS SELECT id FROM {orders.table} WHERE id < 2;\n"
         "SELECT id, ';' AS mark FROM some\n ORDER BY id; SELECT nope FROM some;\nSELECT 4;\n"
     )
-    done = subprocess.run(
+    done = run_program(
         [*COMMAND, "-f", str(file), "--format", "json", "--config", str(settings.path)],
         env=environment(settings),
-        capture_output=True,
-        text=True,
         timeout=STARTING,
-        check=False,
     )
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {file}:6: [UNRESOLVED_COLUMN")

@@ -62,8 +62,11 @@ class Topic:
         publish(self._url, part, values, schema=json_schema(ORDER), batch=10)
 
 
+Make = Callable[[int], Topic]
+
+
 @pytest.fixture
-def make(cluster: Cluster, admin: Admin, namespace: str) -> Callable[[int], Topic]:
+def make(cluster: Cluster, admin: Admin, namespace: str) -> Make:
     numbers = count()
     return lambda partitions: Topic(cluster, admin, namespace, f"orders{next(numbers)}", partitions)
 

@@ -18,6 +18,7 @@ from testbed.publish import Message, json_schema, publish, quiet_client
 from tests.spark.conftest import ORDER
 from tests.spark.stream.runs import reader
 from tests.spark.stream.stateful import KNOWN, QUERIES, Sent, StatefulQuery
+from tests.support.fixtures import Offload
 
 DAY, BEGIN = 86_400, 1_000
 FIRST, LATER = 200, 100
@@ -162,9 +163,7 @@ def dropped(progress: list[dict[str, Any]]) -> int:
 
 
 @pytest.fixture(scope="module")
-def shop(
-    cluster: Cluster, admin: Admin, lake_namespace: str, offload: Callable[[str], None]
-) -> Shop:
+def shop(cluster: Cluster, admin: Admin, lake_namespace: str, offload: Offload) -> Shop:
     """The first orders in Parquet, the second hot."""
     made = Shop(cluster, admin, lake_namespace + "-shop")
     made.create()
@@ -180,7 +179,7 @@ def shop(
 def interrupted(
     lake: PulsarLake,
     admin: Admin,
-    offload: Callable[[str], None],
+    offload: Offload,
     shop: Shop,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Sink]:

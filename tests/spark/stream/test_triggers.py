@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
-from tests.spark.stream.conftest import Topic
+from tests.spark.stream.conftest import Make
 from tests.spark.stream.runs import ids, reader, run, running
 
 
-def test_a_micro_batch_waits_for_messages(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
-) -> None:
+def test_a_micro_batch_waits_for_messages(lake: PulsarLake, make: Make, tmp_path: Path) -> None:
     topic = make(2)
     topic.send(0, 50)
     options = {"minMessagesPerTrigger": 40, "maxTriggerDelay": "1h"}
@@ -35,7 +32,7 @@ def test_a_micro_batch_waits_for_messages(
 
 
 def test_a_micro_batch_waits_for_no_longer_than_the_delay(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, make: Make, tmp_path: Path
 ) -> None:
     topic = make(2)
     topic.send(0, 50)
@@ -60,7 +57,7 @@ def test_a_micro_batch_waits_for_no_longer_than_the_delay(
 
 @pytest.mark.parametrize("most", [None, 60])
 def test_all_that_is_available_waits_for_nothing(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path, most: int | None
+    lake: PulsarLake, make: Make, tmp_path: Path, most: int | None
 ) -> None:
     """With less than minMessagesPerTrigger left, too."""
     topic = make(2)
@@ -76,7 +73,7 @@ def test_all_that_is_available_waits_for_nothing(
 
 
 def test_an_ending_is_reached_and_nothing_follows(
-    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, admin: Admin, make: Make, tmp_path: Path
 ) -> None:
     """A time and positions; with a minimum, which does not hold back the rest."""
     topic = make(1)
@@ -103,7 +100,7 @@ def test_an_ending_is_reached_and_nothing_follows(
 
 
 def test_latest_is_where_the_query_was_started_first(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, make: Make, tmp_path: Path
 ) -> None:
     topic = make(2)
     topic.send(0, 20)
@@ -121,7 +118,7 @@ def test_latest_is_where_the_query_was_started_first(
 
 
 def test_what_was_read_may_be_deleted_before_a_restart(
-    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, admin: Admin, make: Make, tmp_path: Path
 ) -> None:
     topic = make(1)
     topic.send(0, 20)
@@ -137,7 +134,7 @@ def test_what_was_read_may_be_deleted_before_a_restart(
 
 @pytest.mark.long
 def test_progress_that_is_written_behind_the_rows(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, make: Make, tmp_path: Path
 ) -> None:
     """asyncProgressTrackingEnabled: no row is missed, and only those of the end come again."""
     topic = make(2)
@@ -183,9 +180,7 @@ def test_progress_that_is_written_behind_the_rows(
         start(frame.writeStream.foreachBatch(lambda rows, number: None), "batches")
 
 
-def test_triggers_that_a_stream_does_not_have(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
-) -> None:
+def test_triggers_that_a_stream_does_not_have(lake: PulsarLake, make: Make, tmp_path: Path) -> None:
     topic = make(1)
     topic.send(0, 20)
     frame: DataFrame = reader(lake).table(topic.table)

@@ -17,14 +17,7 @@ from reader.bookkeeper.reads.read_messages import EntryRead, RangeRead, ReadKind
 from reader.errors import ConfigurationError, CorruptError, UnavailableError
 from reader.model import LedgerMetadata
 from testbed.security import Authority
-from tests.unit.bookkeeper.fake_bookie import (
-    BatchScript,
-    FakeBookie,
-    Script,
-    Stalling,
-    answer,
-    batch_answer,
-)
+from tests.unit.bookkeeper import fake_bookie
 from tests.unit.bookkeeper.stored_ledgers import (
     entries_of,
     expected,
@@ -43,20 +36,22 @@ LEDGERS = pytest.mark.parametrize("ledger", [WHOLE, STRIPED], ids=["ranges", "en
 @contextmanager
 def bookies(
     ledger: LedgerMetadata, tls: ssl.SSLContext | None = None
-) -> Iterator[tuple[list[FakeBookie], dict[str, str]]]:
+) -> Iterator[tuple[list[fake_bookie.FakeBookie], dict[str, str]]]:
     """The bookies that store a ledger, and their addresses."""
     with ExitStack() as stack:
         made = [
-            stack.enter_context(FakeBookie(*socket_scripts(store), tls))
+            stack.enter_context(fake_bookie.FakeBookie(*socket_scripts(store), tls))
             for store in stored_by([ledger])[: ledger.ensemble_size]
         ]
         yield made, {str(number): bookie.address for number, bookie in enumerate(made)}
 
 
 @contextmanager
-def faulty(ledger: LedgerMetadata, script: Script, batch: BatchScript) -> Iterator[dict[str, str]]:
+def faulty(
+    ledger: LedgerMetadata, script: fake_bookie.Script, batch: fake_bookie.BatchScript
+) -> Iterator[dict[str, str]]:
     """The addresses of bookies of which the first answers otherwise."""
-    with bookies(ledger) as (_, addresses), FakeBookie(script, batch) as first:
+    with bookies(ledger) as (_, addresses), fake_bookie.FakeBookie(script, batch) as first:
         yield {**addresses, "0": first.address}
 
 
@@ -110,13 +105,13 @@ def test_a_bookie_that_is_down(ledger: LedgerMetadata) -> None:
 
 
 def test_a_bookie_that_answers_nothing_is_silent_after_the_timeout() -> None:
-    with FakeBookie(lambda *_: None, lambda *_: None) as bookie:
+    with fake_bookie.FakeBookie(lambda *_: None, lambda *_: None) as bookie:
         with pytest.raises(UnavailableError, match=r"bookie 0 is silent for 0\.2 s"):
             read(SOLE, {"0": bookie.address}, timeout=0.2)
 
 
 def test_a_bookie_without_batch_reads_is_asked_for_entries() -> None:
-    with FakeBookie(socket_scripts(stored_by([SOLE])[0])[0]) as bookie:
+    with fake_bookie.FakeBookie(socket_scripts(stored_by([SOLE])[0])[0]) as bookie:
         read(SOLE, {"0": bookie.address})
         assert (len(bookie.batches), len(bookie.asked)) == (1, COUNT)
 
@@ -127,8 +122,8 @@ def test_a_bookie_without_batch_reads_is_asked_for_entries() -> None:
 @pytest.mark.parametrize("at", [1, 4, 10, 35, 36, 37, 60, 190])
 def test_answers_arrive_in_parts(at: int) -> None:
     body = b"x" * 200
-    single = answer(5, 0, 7, 3, body) * 2
-    batch = batch_answer(5, 0, 7, 3, [body, body]) * 2
+    single = fake_bookie.answer(5, 0, 7, 3, body) * 2
+    batch = fake_bookie.batch_answer(5, 0, 7, 3, [body, body]) * 2
     with socket.create_server(("127.0.0.1", 0)) as listening:
         host, port = listening.getsockname()
         with closing(EntryConnection(host, port, 5.0, BookieAccess())) as entries:
@@ -170,7 +165,7 @@ def test_a_bookie_that_stalls_within_a_frame_or_a_record_of_tls(
         monkeypatch.setattr(connection, "open_session", lambda plain, *_: opened(plain))
     ledger = ledger_of(7, 3000, quorum=quorum)
     with bookies(ledger, server) as (_, addresses), ExitStack() as stack:
-        addresses["0"] = stack.enter_context(Stalling(addresses["0"], 5000)).address
+        addresses["0"] = stack.enter_context(fake_bookie.Stalling(addresses["0"], 5000)).address
         client = stack.enter_context(BookKeeperClient(addresses=addresses, timeout=240.0))
         blocks = client.read(ledger, 0, 2999, block_bytes=60_000)
         assert entries_of(blocks) == expected((ledger, 0, 2999))
@@ -214,7 +209,7 @@ def test_a_kept_bookie_that_has_gone_is_a_failure() -> None:
 
 def test_what_a_connection_knows_of_its_end() -> None:
     for script, rejects in ((None, True), (lambda *_: b"\x00\x00\x00\x40" + b"\xff" * 64, False)):
-        with FakeBookie(lambda *_: None, script) as bookie:
+        with fake_bookie.FakeBookie(lambda *_: None, script) as bookie:
             with BookieConnections({"0": bookie.address}, 5.0) as connections:
                 opened = connections.connect("0", ReadKind.RANGE)
                 assert connections.connect("0", ReadKind.RANGE) is opened
@@ -245,7 +240,7 @@ def test_connections_are_kept_for_the_same_identity() -> None:
 def test_ids_that_are_no_address_need_the_map() -> None:
     ledger = ledger_of(7, 10, ("bookie-a",), 1)
     script, batch = socket_scripts(stored_by([ledger_of(7, 10, ("0",), 1)])[0])
-    with FakeBookie(script, batch) as one:
+    with fake_bookie.FakeBookie(script, batch) as one:
         with BookKeeperClient(addresses={"bookie-a": one.address}) as client:
             assert entries_of(client.read(ledger, 0, 9)) == expected((ledger, 0, 9))
     for shape in (ledger, ledger_of(7, 10, ("bookie-a", "bookie-b"), 1)):

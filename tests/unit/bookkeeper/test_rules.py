@@ -23,22 +23,13 @@ from reader.bookkeeper.reads.read_messages import (
 )
 from reader.errors import ConfigurationError, PulsarLakeError, UnavailableError
 from reader.model import LedgerMetadata
+from tests.unit.bookkeeper import stored_ledgers
 from tests.unit.bookkeeper.fake_bookie import stored
 from tests.unit.bookkeeper.memory_bookies import Reply, arrival_of
-from tests.unit.bookkeeper.stored_ledgers import (
-    content_of,
-    data_of,
-    entries_of,
-    expected,
-    ledger_of,
-    memory_bookies,
-    range_script,
-    stored_by,
-)
 
-WHOLE = ledger_of(7, 6, "abc", 3, length=600)
-SOLE = ledger_of(7, 6, "a", 1, length=600)
-STRIPED = ledger_of(7, 6, "abc", 2, length=600)
+WHOLE = stored_ledgers.ledger_of(7, 6, "abc", 3, length=600)
+SOLE = stored_ledgers.ledger_of(7, 6, "a", 1, length=600)
+STRIPED = stored_ledgers.ledger_of(7, 6, "abc", 2, length=600)
 
 
 class Steps:
@@ -91,7 +82,9 @@ class Steps:
                 self.reads.end_wait(self.now)
             case [bookie, "gives", "range", span, *change]:
                 first, last = map(int, span.split("-"))
-                content = content_of(body(entry, change) for entry in range(first, last + 1))
+                content = stored_ledgers.content_of(
+                    body(entry, change) for entry in range(first, last + 1)
+                )
                 self.answer(bookie, ReadKind.RANGE, [(first, Reply(content))])
             case [bookie, "gives", "bad", entry, *change]:
                 self.answer(bookie, ReadKind.ENTRY, [(int(entry), Reply(body(int(entry), change)))])
@@ -119,7 +112,7 @@ class Steps:
 
 def body(entry: int, change: Iterable[str] = ()) -> bytes:
     """An entry as it is stored; with ``change`` it fails its digest."""
-    whole = bytearray(stored(7, entry, data_of(7, entry)))
+    whole = bytearray(stored(7, entry, stored_ledgers.data_of(7, entry)))
     whole[40] ^= int("".join(change) or 0)
     return bytes(whole)
 
@@ -270,12 +263,14 @@ def test_time_in_which_nobody_can_receive_does_not_count() -> None:
     steps.now += 100
     assert steps.actions() == []
     assert steps.wait == 0.25
-    ledgers = [ledger_of(number, 1, ("0",), 1) for number in (7, 8)]
-    script = range_script(stored_by(ledgers)[0])
+    ledgers = [stored_ledgers.ledger_of(number, 1, ("0",), 1) for number in (7, 8)]
+    script = stored_ledgers.range_script(stored_ledgers.stored_by(ledgers)[0])
     late = {"0": lambda *of: replace(script(*of), after=105.0 if of[0] == 8 else 0.0)}
-    bookies = memory_bookies(ledgers, ranges=late)
+    bookies = stored_ledgers.memory_bookies(ledgers, ranges=late)
     blocks = bookies.read(*((ledger, 0, 0) for ledger in ledgers))
     first = next(blocks)
     bookies.now += 100
-    assert entries_of([first, *blocks]) == expected(*((ledger, 0, 0) for ledger in ledgers))
+    assert stored_ledgers.entries_of([first, *blocks]) == stored_ledgers.expected(
+        *((ledger, 0, 0) for ledger in ledgers)
+    )
     assert not bookies.asked["0"]

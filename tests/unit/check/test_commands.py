@@ -23,16 +23,12 @@ from offloader.cli.check import run_checks
 from offloader.cli.init import admin_url_of, settings_text
 from offloader.config import load_config
 from reader.errors import ConfigurationError
-from tests.support.terminal import run_in_process as run
+from tests.support.running import run_program
+from tests.support.terminal import Run
+
+pytestmark = pytest.mark.usefixtures("no_environment")
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(autouse=True)
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith("PULSAR_LAKE__"):
-            monkeypatch.delenv(name)
 
 
 @pytest.fixture
@@ -47,12 +43,7 @@ def states(out: str) -> dict[str, str]:
     return {name: state for state, name, _ in lines}
 
 
-def test_nobody_answers(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    closed_port: int,
-) -> None:
+def test_nobody_answers(run: Run, tmp_path: Path, closed_port: int) -> None:
     path = tmp_path / "lake.toml"
     path.write_text(
         f"[pulsar]\nadmin_url = 'http://127.0.0.1:{closed_port}'\ntoken = 'very-secret'\n"
@@ -60,7 +51,7 @@ def test_nobody_answers(
         f"[storage]\nuri = '{tmp_path}/lake'\noptions = {{ secret_access_key = 'hush' }}\n"
     )
     patient = ("check", "--config", str(path), "--timeout", "180")
-    code, out, err = run(monkeypatch, capsys, *patient)
+    code, out, err = run(*patient)
     assert code == 1
     found = states(out)
     assert {name: found[name] for name in ("admin", "role", "topics", "bookies", "broker")} == {
@@ -74,7 +65,7 @@ def test_nobody_answers(
     assert "fix: check pulsar.admin_url and that the broker runs" in out
     assert "\x1b" not in out
     assert not any(secret in out + err for secret in ("very-secret", "hush"))
-    code, out, _ = run(monkeypatch, capsys, *patient, "--format", "json")
+    code, out, _ = run(*patient, "--format", "json")
     assert code == 1
     again = {one["name"]: one["state"] for one in json.loads(out)}
     other_programs = {"memory": "", "space": ""}  # take some of them, and give it back
@@ -112,12 +103,8 @@ _MAIN = "from offloader.cli.app import main; main()"
 
 
 def test_one_who_never_answers_hangs_nothing(deaf: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _MAIN, "check", "--config", str(deaf), "--timeout", "3"],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
+    done = run_program(
+        [sys.executable, "-c", _MAIN, "check", "--config", str(deaf), "--timeout", "3"], timeout=240
     )
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
     found = states(done.stdout)
@@ -146,17 +133,13 @@ def test_it_ends_at_once_though_a_library_waits(deaf: Path, way: str) -> None:
 
 @pytest.mark.parametrize(("colorless", "colored"), [("", True), ("1", False)])
 def test_colours_on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    colorless: str,
-    colored: bool,
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, colorless: str, colored: bool
 ) -> None:
     path = tmp_path / "lake.toml"
     path.write_text("[pulsar]\nadmin_url = 'http://127.0.0.1:1'\nservice_url = 'pulsar://[::1]:1'")
     monkeypatch.setenv("NO_COLOR", colorless)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    code, out, _ = run(monkeypatch, capsys, "check", "--config", str(path))
+    code, out, _ = run("check", "--config", str(path))
     assert code == 1
     assert (re.search("\x1b\\[31mfailed ", out) is not None) is colored
     assert ("\x1b" in out) is colored
@@ -269,10 +252,7 @@ def init(closed_port: int, storage: Path | str, *more: str) -> list[str]:
 
 
 def test_init_writes_and_checks(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    closed_port: int,
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, closed_port: int
 ) -> None:
     patient = partial(run_checks, seconds=180)
     module = import_module("offloader.cli.init")  # not the function
@@ -280,7 +260,7 @@ def test_init_writes_and_checks(
     path = tmp_path / "lake.toml"
     arguments = init(closed_port, tmp_path / "lake", "--output", str(path))
     monkeypatch.setenv("PULSAR_LAKE__PULSAR__TOKEN", "very-secret")
-    code, out, _ = run(monkeypatch, capsys, *arguments)
+    code, out, _ = run(*arguments)
     assert code == 1, "nobody answers"
     assert f"{path} is written" in out
     assert "failed   admin" in out
@@ -288,12 +268,12 @@ def test_init_writes_and_checks(
     assert f"pulsar-lake check --config {path}" in out
     assert "very-secret" not in path.read_text() + out
     before = path.read_text()
-    code, _, err = run(monkeypatch, capsys, *arguments)
+    code, _, err = run(*arguments)
     assert (code, err) == (
         1,
         f"error: File {path} exists already (--force replaces it, --output names another)\n",
     )
-    run(monkeypatch, capsys, *arguments, "--force", "--topics", "a/b/c")
+    run(*arguments, "--force", "--topics", "a/b/c")
     assert path.read_text() == before.replace("public/default/*", "a/b/c")
 
 
@@ -319,8 +299,8 @@ def test_init_writes_and_checks(
     ],
 )
 def test_init_refuses(
+    run: Run,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     arguments: list[str],
     code: int,
@@ -333,7 +313,7 @@ def test_init_refuses(
         given = {}
     given |= dict(zip(arguments[::2], arguments[1::2], strict=True))
     flat = [part for pair in given.items() for part in pair]
-    found, _, err = run(monkeypatch, capsys, "init", *flat)
+    found, _, err = run("init", *flat)
     assert (found, text in " ".join(err.split())) == (code, True), err
     assert "hush" not in err
     assert list(tmp_path.iterdir()) == []

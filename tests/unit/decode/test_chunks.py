@@ -10,17 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reader.decode import (
-    NO_CHUNKS,
-    Chunk,
-    ChunkSequence,
-    EntryDecoder,
-    Transactions,
-    add_chunk,
-    chunk_headers,
-    chunk_sequence,
-    is_incomplete,
-)
+from reader import decode
 from reader.errors import UnavailableError, UnsupportedError
 from reader.model import EntryBlock, TransactionId
 from tests.support.examples import examples
@@ -40,7 +30,7 @@ class Log:
         self.ends = set(aborted)
         self.asked: list[Any] = []
         self.picked: list[Sequence[int]] = []
-        self.sequences: dict[bytes, ChunkSequence] = {}
+        self.sequences: dict[bytes, decode.ChunkSequence] = {}
 
     def between(self, first: int, last: int) -> EntryBlock:
         block = block_of(self.entries[first:last])
@@ -54,13 +44,13 @@ class Log:
         self.asked += transactions
         return self.ends & set(transactions)
 
-    def sequence_before(self, uuid: bytes) -> ChunkSequence:
+    def sequence_before(self, uuid: bytes) -> decode.ChunkSequence:
         self.asked.append(uuid)
         before = self.between(0, self.first)
-        found = NO_CHUNKS
-        for name, one in chunk_headers(before, Transactions(self.aborted)):
+        found = decode.NO_CHUNKS
+        for name, one in decode.chunk_headers(before, decode.Transactions(self.aborted)):
             if name == uuid:
-                found = add_chunk(found, one)[0]
+                found = decode.add_chunk(found, one)[0]
         return found
 
     def pick(self, ledger: int, numbers: Sequence[int]) -> Iterator[EntryBlock]:
@@ -71,7 +61,7 @@ class Log:
         """Rows of entries first..last - 1, given in blocks of ``cut`` entries."""
         self.first = first
         last = len(self.entries) if last is None else last
-        decoder = EntryDecoder(PARTITION)
+        decoder = decode.EntryDecoder(PARTITION)
         decoder.begin(self)
         found = []
         self.sequences = {}
@@ -80,7 +70,7 @@ class Log:
                 found += rows_of(messages)
             self.sequences |= decoder.take_chunk_changes()
         assert decoder.incomplete_chunks == {
-            uuid: chunks for uuid, chunks in self.sequences.items() if is_incomplete(chunks)
+            uuid: chunks for uuid, chunks in self.sequences.items() if decode.is_incomplete(chunks)
         }
         return found
 
@@ -195,7 +185,7 @@ def test_impossible_chunks_are_rescued_by_themselves() -> None:
 def test_giving_up() -> None:
     log = Log([chunk(b"ab", 0, 3), entry(b"x"), chunk(b"cd", 1, 3)])
     log.first = 2
-    decoder = EntryDecoder(PARTITION)
+    decoder = decode.EntryDecoder(PARTITION)
     decoder.begin(log, rescue_incomplete=True)
     (messages,) = decoder.decode(log.between(2, 3))
     (row,) = rows_of(messages)
@@ -228,8 +218,8 @@ def test_any_cut_gives_the_same_rows(
     merged = log.sequences
     log.rows(first)
     merged |= log.sequences
-    assert {u: s for u, s in merged.items() if is_incomplete(s)} == {
-        u: s for u, s in sequences.items() if is_incomplete(s)
+    assert {u: s for u, s in merged.items() if decode.is_incomplete(s)} == {
+        u: s for u, s in sequences.items() if decode.is_incomplete(s)
     }
     covered = {r["__entryId"] for r in whole}
     for i, one in enumerate(made):
@@ -237,9 +227,9 @@ def test_any_cut_gives_the_same_rows(
 
 
 def test_add_chunk_of_another_number_of_chunks() -> None:
-    begun = ChunkSequence([Chunk(1, 0, 0, 3, 1, 0)])
-    sequence, outcome, chunks = add_chunk(begun, Chunk(1, 1, 1, 4, 1, 0))
-    assert (sequence, outcome, len(chunks)) == (NO_CHUNKS, "stray", 2)
+    begun = decode.ChunkSequence([decode.Chunk(1, 0, 0, 3, 1, 0)])
+    sequence, outcome, chunks = decode.add_chunk(begun, decode.Chunk(1, 1, 1, 4, 1, 0))
+    assert (sequence, outcome, len(chunks)) == (decode.NO_CHUNKS, "stray", 2)
 
 
 def test_aborted_transactions_are_no_rows() -> None:
@@ -303,12 +293,12 @@ def test_a_broker_without_transactions_leaves_markers_to_tell() -> None:
     def aborted(ledger_id: int, transactions: Collection[TransactionId]) -> list[TransactionId]:
         raise UnsupportedError("the broker has none")
 
-    transactions = Transactions(aborted)
+    transactions = decode.Transactions(aborted)
     named: dict[str, Any] = {"txnid_most_bits": 1, "txnid_least_bits": 7}
     block = block_of([chunk(b"a", 0, 2, **named), entry(b"", marker_type=22, **named)])
-    assert chunk_headers(block, transactions) == []
+    assert decode.chunk_headers(block, transactions) == []
     with pytest.raises(UnsupportedError):
-        chunk_headers(block_of([chunk(b"a", 0, 2, **named)]), Transactions(aborted))
+        decode.chunk_headers(block_of([chunk(b"a", 0, 2, **named)]), decode.Transactions(aborted))
 
 
 def test_an_outcome_that_nobody_gave_is_asked_again() -> None:
@@ -320,18 +310,18 @@ def test_an_outcome_that_nobody_gave_is_asked_again() -> None:
             raise UnavailableError("later")
         return [(1, 7)]
 
-    transactions = Transactions(aborted)
+    transactions = decode.Transactions(aborted)
     headers = chunk(b"a", 0, 2, txnid_most_bits=1, txnid_least_bits=7)
     with pytest.raises(UnavailableError):
-        chunk_headers(block_of([headers]), transactions)
-    assert chunk_headers(block_of([headers]), transactions) == []
+        decode.chunk_headers(block_of([headers]), transactions)
+    assert decode.chunk_headers(block_of([headers]), transactions) == []
     assert calls == [(block_of([headers]).ledger_id, [(1, 7)])] * 2
 
 
 def test_aborted_entries_are_not_counted_outside_of_the_range_either() -> None:
     log = Log([entry(b"a", publish_time=0, txnid_most_bits=0, txnid_least_bits=1), entry(b"b")])
     log.ends = {(0, 1)}
-    decoder = EntryDecoder(PARTITION, publish_range=(5, None))
+    decoder = decode.EntryDecoder(PARTITION, publish_range=(5, None))
     decoder.begin(log)
     assert [len(m) for m in decoder.decode(log.between(0, 2))] == [1]
     (seen,) = decoder.take_seen()
@@ -350,7 +340,7 @@ def test_the_arena_of_a_joined_block_is_its_own() -> None:
     block = log.between(0, 2)
     before = np.array(block.arena)
     log.first = 0
-    decoder = EntryDecoder(PARTITION)
+    decoder = decode.EntryDecoder(PARTITION)
     decoder.begin(log)
     list(decoder.decode(block))
     assert (block.arena == before).all()
@@ -362,7 +352,7 @@ def chunk_growth(made: Callable[[int], bytes], count: int) -> int:
     The decoder has read as many before. Without a collection first, the size depends on when the
     collector last ran: what comes from one of Python's free lists is not counted.
     """
-    decoder = EntryDecoder(PARTITION, columns=(), payload=False)
+    decoder = decode.EntryDecoder(PARTITION, columns=(), payload=False)
     blocks = [block_of([made(n) for n in range(at, at + 100)]) for at in range(0, 2 * count, 100)]
     sizes = []
     tracemalloc.start()
@@ -384,7 +374,7 @@ def chunk_growth(made: Callable[[int], bytes], count: int) -> int:
 def test_memory_of_chunks_is_bounded(of: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of messages that are abandoned, and of complete ones."""
     for name in ("MOST_OPEN", "MOST_OPEN_CHUNKS", "MOST_ENDED"):
-        monkeypatch.setattr(chunk_sequence, name, 200)
+        monkeypatch.setattr(decode.chunk_sequence, name, 200)
 
     def made(n: int) -> bytes:
         number = n % 2 if of == 2 else 0
@@ -395,7 +385,7 @@ def test_memory_of_chunks_is_bounded(of: int, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_chunk_that_there_is_no_room_for_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is lost, and messages that have begun go on."""
-    monkeypatch.setattr(chunk_sequence, "MOST_OPEN", 2)
+    monkeypatch.setattr(decode.chunk_sequence, "MOST_OPEN", 2)
     made = [
         (0, "a"),
         (0, "b"),
@@ -416,8 +406,8 @@ def test_a_chunk_that_there_is_no_room_for_is_a_row(monkeypatch: pytest.MonkeyPa
         (8, b"012", None),
     ]
     assert log.sequences[b"d"]
-    monkeypatch.setattr(chunk_sequence, "MOST_OPEN", 9)
-    monkeypatch.setattr(chunk_sequence, "MOST_OPEN_CHUNKS", 2)
+    monkeypatch.setattr(decode.chunk_sequence, "MOST_OPEN", 9)
+    monkeypatch.setattr(decode.chunk_sequence, "MOST_OPEN_CHUNKS", 2)
     rows = Log([chunk(b"%d" % n, n, 4) for n in range(4)]).rows()
     assert seen(rows) == [(2, None, stray), (3, None, stray)]
     assert rows[0]["rescued"][0].endswith(b"012")

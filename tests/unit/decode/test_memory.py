@@ -1,10 +1,10 @@
 """The memory that a few kB of hostile entries take, measured in a process of its own."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.running import run_program
 from tests.unit.decode.hostile import CASES
 
 MOST_MIB = 224
@@ -25,14 +25,11 @@ REFUSED = {
 
 
 def test_memory_is_bounded_by_what_comes_out() -> None:
-    ran = subprocess.run(
+    ran = run_program(
         [sys.executable, "-c", _PROGRAM],
         cwd=Path(__file__).parents[3],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
         timeout=600,
-        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     rows, rescued = {}, {}

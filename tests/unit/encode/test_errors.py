@@ -10,17 +10,7 @@ import pytest
 
 from reader.encode.payload import PayloadEncoder
 from reader.model.columns import TIMESTAMP
-from tests.unit.encode.writing import (
-    again,
-    as_json,
-    avro,
-    column,
-    encode,
-    info,
-    payloads,
-    refused,
-    refused_columns,
-)
+from tests.unit.encode import writing
 from tests.unit.payload.cases import Given
 from tests.unit.payload.test_types import (
     DURATION,
@@ -108,12 +98,12 @@ NULL = "is NULL, and {} has no null"
 def test_a_value_that_cannot_be_stored(
     format_: str, kind: Any, arrow: pa.DataType, good: Any, bad: Any, path: str, why: str
 ) -> None:
-    given = avro(kind) if format_ == "AVRO" else as_json(avro(kind))
-    assert len(encode(given, column([good, good], arrow)).values) == 2
+    given = writing.avro(kind) if format_ == "AVRO" else writing.as_json(writing.avro(kind))
+    assert len(writing.encode(given, writing.column([good, good], arrow)).values) == 2
     stored = pa.int64() if pa.types.is_timestamp(arrow) else arrow
     # More than one, and in a slice: the row is that of the batch.
     array = pa.array([bad, good, good, bad, good, bad], stored).cast(arrow).slice(1)
-    error = refused(given, pa.record_batch([array], names=["F0"]))
+    error = writing.refused(given, pa.record_batch([array], names=["F0"]))
     assert error.message == f"column {path!r}, row 2 of the batch: {why}"
     assert error.context == {"row": 2, "column": path}
     assert error.hint
@@ -121,8 +111,8 @@ def test_a_value_that_cannot_be_stored(
 
 @pytest.mark.parametrize("default", [1e999, 10**400, (1 << 53) + 1])
 def test_a_default_that_no_double_holds(default: Any) -> None:
-    given = avro("double", "int", default=default)
-    error = refused_columns(given, pa.schema([("f1", pa.int64())]))
+    given = writing.avro("double", "int", default=default)
+    error = writing.refused_columns(given, pa.schema([("f1", pa.int64())]))
     assert "is not of its type: double is a number that a double holds" in error.message
 
 
@@ -152,8 +142,8 @@ def test_a_default_that_no_double_holds(default: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_column_of_another_type(kind: Any, arrow: pa.DataType, error: str) -> None:
-    for given in (avro(kind), as_json(avro(kind))):
-        found = refused_columns(given, pa.schema([("f0", arrow)]))
+    for given in (writing.avro(kind), writing.as_json(writing.avro(kind))):
+        found = writing.refused_columns(given, pa.schema([("f0", arrow)]))
         assert found.message.startswith(f"column 'f0' is {error}" if error else "column 'f0.next' ")
         assert found.hint is not None and found.hint.startswith("cast the column to ")
         assert "row" not in found.context
@@ -165,14 +155,14 @@ def test_names(format_: str) -> None:
     given: Given = (format_, definition)
     batch = pa.record_batch([pa.array([1]), pa.array([2]), pa.array([3])],
                             names=["B_C", "A", "__KEY_2"])  # fmt: skip
-    assert again(given, batch) == [{"a": 2, "__key_2": 3, "b_c": 1}]
+    assert writing.again(given, batch) == [{"a": 2, "__key_2": 3, "b_c": 1}]
     columns = pa.schema([("a", pa.int64()), ("nope", pa.list_(pa.int64()))])
-    error = refused_columns(given, columns)
+    error = writing.refused_columns(given, columns)
     assert error.message == "column 'nope' (array<bigint>) is not in the schema of the topic"
     assert error.hint == "its fields are a, __key_2, b_c"
-    error = refused_columns(given, pa.schema([("a", pa.int64()), ("A", pa.int64())]))
+    error = writing.refused_columns(given, pa.schema([("a", pa.int64()), ("A", pa.int64())]))
     assert error.message == "column 'A' is there twice: names do not differ by case alone"
-    error = refused_columns(given, pa.schema([("__key_2", pa.int64())]))
+    error = writing.refused_columns(given, pa.schema([("__key_2", pa.int64())]))
     assert error.message == (
         "field 'a' of the schema (int) has no column, and neither a default nor null"
     )
@@ -206,8 +196,8 @@ def test_a_field_without_a_column_is_its_default(
 ) -> None:
     definition = named({"f0": kind, "f1": "int"})
     definition["fields"][0]["default"] = default
-    batch = column([1, 2], pa.int32(), "f1")
-    rows = again((format_, json.dumps(definition)), batch)
+    batch = writing.column([1, 2], pa.int32(), "f1")
+    rows = writing.again((format_, json.dumps(definition)), batch)
     assert rows == [{"f0": shown, "f1": 1}, {"f0": shown, "f1": 2}]
 
 
@@ -218,16 +208,16 @@ def test_a_field_without_a_column_is_null(format_: str) -> None:
         format_,
         json.dumps(named({"f0": ["string", "null"], "f1": inner, "n": "null"})),
     )
-    batch = column([{"y": 1}, None], pa.struct([("y", pa.int64())]), "f1")
-    assert again(given, batch) == [
+    batch = writing.column([{"y": 1}, None], pa.struct([("y", pa.int64())]), "f1")
+    assert writing.again(given, batch) == [
         {"f0": None, "f1": {"x": None, "y": 1}, "n": None},
         {"f0": None, "f1": None, "n": None},
     ]
 
 
 def test_a_default_of_another_type() -> None:
-    given = avro("int", "int", default="x")
-    error = refused_columns(given, pa.schema([("f1", pa.int64())]))
+    given = writing.avro("int", "int", default="x")
+    error = writing.refused_columns(given, pa.schema([("f1", pa.int64())]))
     assert error.message == (
         "field 'f0' has no column, and its default \"x\" is not of its type: "
         "int is an integer, not 'x'"
@@ -237,17 +227,17 @@ def test_a_default_of_another_type() -> None:
 def test_a_column_without_a_type_is_null() -> None:
     batch = pa.record_batch([pa.nulls(2), pa.nulls(2)], names=["f0", "f1"])
     kinds = (["null", named({"a": INTS}, "S")], ["null", "int", "string"])
-    assert again(avro(*kinds), batch) == [{"f0": None, "f1": None}] * 2
-    error = refused(avro("int", *kinds[1:]), batch)
+    assert writing.again(writing.avro(*kinds), batch) == [{"f0": None, "f1": None}] * 2
+    error = writing.refused(writing.avro("int", *kinds[1:]), batch)
     assert error.message == "column 'f0', row 0 of the batch: is NULL, and int has no null"
 
 
 def test_text_that_is_not_utf8() -> None:
     raw = pa.array([b"a", b"\xff", b"\xc3"], pa.binary())
     text = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
-    for given in (avro("string"), as_json(avro("string")), ("STRING", "")):
+    for given in (writing.avro("string"), writing.as_json(writing.avro("string")), ("STRING", "")):
         name = "value" if given[0] == "STRING" else "f0"
-        error = refused(given, pa.record_batch([text], names=[name]))
+        error = writing.refused(given, pa.record_batch([text], names=[name]))
         assert error.message == f"column {name!r}, row 1 of the batch: is not UTF-8"
 
 
@@ -255,24 +245,24 @@ def test_what_is_not_written_is_not_checked() -> None:
     """Values under NULL: Spark's writer leaves anything there."""
     bad = pa.array([1 << 40, 5, 1 << 40])
     structs = pa.StructArray.from_arrays([bad], ["a"], mask=pa.array([True, False, True]))
-    given = avro(["null", named({"a": "int"}, "S")])
-    assert again(given, pa.record_batch([structs], names=["f0"])) == [
+    given = writing.avro(["null", named({"a": "int"}, "S")])
+    assert writing.again(given, pa.record_batch([structs], names=["f0"])) == [
         {"f0": None}, {"f0": {"a": 5}}, {"f0": None}
     ]  # fmt: skip
     money = pa.array([Decimal("99999.0"), Decimal("1.5"), Decimal("0.5")])
     structs = pa.StructArray.from_arrays([money], ["a"], mask=pa.array([True, False, True]))
-    given = avro(["null", named({"a": decimal(4, 2)}, "S")])
-    assert again(given, pa.record_batch([structs], names=["f0"])) == [
+    given = writing.avro(["null", named({"a": decimal(4, 2)}, "S")])
+    assert writing.again(given, pa.record_batch([structs], names=["f0"])) == [
         {"f0": None}, {"f0": {"a": Decimal("1.50")}}, {"f0": None}
     ]  # fmt: skip
     validity = pa.py_buffer(np.packbits([0, 1, 0], bitorder="little"))
     offsets = pa.py_buffer(np.array([0, 1, 2, 3], np.int32))
     lists = pa.Array.from_buffers(pa.list_(pa.int64()), 3, [validity, offsets], 2, 0, [bad])
-    given = avro(["null", INTS])
-    assert again(given, pa.record_batch([lists], names=["f0"])) == [
+    given = writing.avro(["null", INTS])
+    assert writing.again(given, pa.record_batch([lists], names=["f0"])) == [
         {"f0": None}, {"f0": [5]}, {"f0": None}
     ]  # fmt: skip
-    assert payloads(given, pa.record_batch([lists], names=["f0"]).slice(1, 1)) == [
+    assert writing.payloads(given, pa.record_batch([lists], names=["f0"]).slice(1, 1)) == [
         b"\x02\x02\x0a\0"
     ]
 
@@ -280,7 +270,7 @@ def test_what_is_not_written_is_not_checked() -> None:
 def test_a_key_twice_behind_one_that_is_not_written() -> None:
     """A map that is NULL may have a key twice, and hides none of the next ones."""
     offsets = np.array([0, 2, 4, 6], np.int32)
-    given = avro(["null", MAP])
+    given = writing.avro(["null", MAP])
     for keys, row in (("aabcdd", 2), ("aabccd", None)):
         validity = pa.py_buffer(np.packbits([0, 1, 1], bitorder="little"))
         pairs = pa.StructArray.from_arrays(
@@ -290,17 +280,17 @@ def test_a_key_twice_behind_one_that_is_not_written() -> None:
         maps = pa.Array.from_buffers(STRINGS, 3, [validity, pa.py_buffer(offsets)], 1, 0, [pairs])
         batch = pa.record_batch([maps], names=["f0"])
         if row is None:
-            assert [one["f0"] for one in again(given, batch)] == [
+            assert [one["f0"] for one in writing.again(given, batch)] == [
                 None, [("b", 2), ("c", 3)], [("c", 4), ("d", 5)]
             ]  # fmt: skip
         else:
-            error = refused(given, batch)
+            error = writing.refused(given, batch)
             assert error.message == f"column 'f0', row {row} of the batch: has the same key twice"
 
 
 def test_an_error_in_any_column_writes_nothing() -> None:
     batch = pa.record_batch([pa.array([1]), pa.array([1 << 40])], names=["f0", "f1"])
-    made = PayloadEncoder(info(avro("int", "int")), batch.schema)
-    assert refused(avro("int", "int"), batch).context == {"row": 0, "column": "f1"}
+    made = PayloadEncoder(writing.info(writing.avro("int", "int")), batch.schema)
+    assert writing.refused(writing.avro("int", "int"), batch).context == {"row": 0, "column": "f1"}
     good = pa.record_batch([pa.array([1]), pa.array([1])], names=["f0", "f1"])
     assert made.encode(good).values[0] == b"\2\2"

@@ -12,6 +12,7 @@ import pytest
 from reader.encode.payload.encoder import PayloadEncoder
 from reader.errors import ConfigurationError
 from reader.payload import PayloadDecoder, payload_fields
+from tests.support.schemas import avro_record
 from tests.unit.encode.writing import again, as_json, avro, column, info, refused
 from tests.unit.payload.test_types import FIXED, FIXED_UUID, LINK, UUID, logical, named
 
@@ -148,19 +149,10 @@ def test_bytes_are_written_as_the_topic_has_them() -> None:
 
 def test_json_text_in_a_union_is_read_again_in_its_member() -> None:
     """Tree is text inside of itself. Times are numbers there, as only first forms count."""
-    loop = {
-        "type": "record",
-        "name": "Loop",
-        "fields": [{"name": "w", "type": "string"}, {"name": "again", "type": ["null", "Loop"]}],
-    }
-    tree = {
-        "type": "record",
-        "name": "Tree",
-        "fields": [
-            {"name": "at", "type": logical("long", "timestamp-millis")},
-            {"name": "next", "type": ["null", "Tree", loop]},
-        ],
-    }
+    loop = avro_record("Loop", {"w": "string", "again": ["null", "Loop"]})
+    tree = avro_record(
+        "Tree", {"at": logical("long", "timestamp-millis"), "next": ["null", "Tree", loop]}
+    )
     given = as_json(avro(tree))
     at = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
     texts = [

@@ -11,16 +11,7 @@ import pytest
 from reader.encode.payload import PayloadEncoder
 from reader.errors import ConfigurationError, UnsupportedError
 from reader.model.columns import TIMESTAMP
-from tests.unit.encode.writing import (
-    again,
-    avro,
-    column,
-    encode,
-    info,
-    payloads,
-    refused,
-    refused_columns,
-)
+from tests.unit.encode import writing
 from tests.unit.payload.cases import key_value
 
 DAY_NS = 86_400_000_000_000
@@ -66,7 +57,7 @@ def test_primitives(kind: str, arrow: pa.DataType, value: Any, payload: bytes) -
     stored = pa.int32() if pa.types.is_date32(arrow) else stored
     array = pa.array([value, None, value, value], stored).cast(arrow).slice(1)
     batch = pa.record_batch([array], names=["VALUE"])
-    assert payloads((kind, ""), batch) == [None, payload, payload]
+    assert writing.payloads((kind, ""), batch) == [None, payload, payload]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +81,7 @@ def test_a_value_that_does_not_fit(kind: str, arrow: pa.DataType, value: int, wh
     stored = pa.int64() if pa.types.is_timestamp(arrow) else arrow
     good = pa.array([None, 1, 1], stored).cast(arrow)
     array = pa.concat_arrays([good, pa.array([value, value], stored).cast(arrow)])
-    error = refused((kind, ""), pa.record_batch([array], names=["value"]))
+    error = writing.refused((kind, ""), pa.record_batch([array], names=["value"]))
     assert error.message == f"column 'value', row 3 of the batch: {why}"
     assert error.context == {"row": 3, "column": "value"}
     assert error.hint
@@ -113,14 +104,14 @@ def test_a_value_that_does_not_fit(kind: str, arrow: pa.DataType, value: int, wh
     ],
 )
 def test_a_column_of_another_type(kind: str, arrow: pa.DataType, error: str) -> None:
-    found = refused_columns((kind, ""), pa.schema([("value", arrow)]))
+    found = writing.refused_columns((kind, ""), pa.schema([("value", arrow)]))
     assert found.message.startswith(f"column 'value' {error}")
     assert found.hint is not None and found.hint.startswith("cast the column to ")
     assert found.context == {"column": "value"}
 
 
 def test_without_a_schema_it_is_bytes() -> None:
-    batch = column([b"a", None, b""], pa.binary(), "value")
+    batch = writing.column([b"a", None, b""], pa.binary(), "value")
     found = PayloadEncoder(None, batch.schema).encode(batch)
     assert [found.values[i] for i in range(3)] == [b"a", None, b""]
     assert found.keys is None
@@ -136,21 +127,21 @@ def test_without_a_schema_it_is_bytes() -> None:
 )
 def test_columns_that_are_not_its_own(names: list[str], error: str) -> None:
     columns = pa.schema([pa.field(name, pa.string()) for name in names])
-    assert refused_columns(("STRING", ""), columns).message == error
+    assert writing.refused_columns(("STRING", ""), columns).message == error
 
 
 @pytest.mark.parametrize("kind", ["AUTO_CONSUME", "AUTO_PUBLISH", "EXTERNAL", "PROTOBUF", "AVRO"])
 def test_schemas_that_cannot_be_written(kind: str) -> None:
     with pytest.raises(UnsupportedError) as found:
-        PayloadEncoder(info((kind, "")), pa.schema([("value", pa.binary())]))
+        PayloadEncoder(writing.info((kind, "")), pa.schema([("value", pa.binary())]))
     assert found.value.message.startswith("messages of ")
     assert found.value.hint
     parsing = {"__PARSING_INFO__": '[{"number":1,"name":"a","type":"INT32","label":"x"}]'}
     with pytest.raises(UnsupportedError, match="PROTOBUF schema cannot be written"):
-        PayloadEncoder(info(("PROTOBUF", "{}", parsing)), pa.schema([("a", pa.int64())]))
+        PayloadEncoder(writing.info(("PROTOBUF", "{}", parsing)), pa.schema([("a", pa.int64())]))
 
 
-ID = json.loads(avro("int")[1])
+ID = json.loads(writing.avro("int")[1])
 BOTH = pa.schema([("key", pa.struct([("f0", pa.int32())])), ("value", pa.string())])
 
 
@@ -163,7 +154,7 @@ def test_key_value_inline(format_: str) -> None:
     )
     one, other = (b"\x02", b"\x01") if format_ == "AVRO" else (b'{"f0":1}', b'{"f0":-1}')
     null = b"\xff" * 4
-    found = encode(given, batch)
+    found = writing.encode(given, batch)
     assert found.keys is None
     assert [found.values[i] for i in range(4)] == [
         struct.pack(">i", len(one)) + one + b"\0\0\0\1x",
@@ -171,32 +162,32 @@ def test_key_value_inline(format_: str) -> None:
         struct.pack(">i", len(other)) + other + null,
         null + null,
     ]
-    assert again(given, batch) == batch.to_pylist()
-    assert again(given, batch.slice(2, 1)) == batch.slice(2, 1).to_pylist()
+    assert writing.again(given, batch) == batch.to_pylist()
+    assert writing.again(given, batch.slice(2, 1)) == batch.slice(2, 1).to_pylist()
 
 
 def test_key_value_separated() -> None:
     given = key_value(("AVRO", json.dumps(ID)), ("INT32", ""), "SEPARATED")
     columns = pa.schema([("Value", pa.int64()), ("KEY", pa.struct([("F0", pa.int64())]))])
     rows = [{"KEY": {"F0": 1}, "Value": 5}, {"KEY": None, "Value": None}]
-    found = encode(given, pa.RecordBatch.from_pylist(rows, columns))
+    found = writing.encode(given, pa.RecordBatch.from_pylist(rows, columns))
     assert found.keys is not None
     assert [found.keys[i] for i in range(2)] == [b"\2", None]
     assert [found.values[i] for i in range(2)] == [b"\0\0\0\5", None]
 
 
 def test_errors_in_a_half_of_a_key_value() -> None:
-    given = key_value(("AVRO", json.dumps(ID)), ("AVRO", avro(["null", "long"])[1]))
+    given = key_value(("AVRO", json.dumps(ID)), ("AVRO", writing.avro(["null", "long"])[1]))
     rows = [{"key": None}, {"key": {"f0": 1}}, {"key": {"f0": None}}]
     columns = pa.schema([BOTH.field("key")])
-    error = refused(given, pa.RecordBatch.from_pylist(rows, columns))
+    error = writing.refused(given, pa.RecordBatch.from_pylist(rows, columns))
     assert error.message == "column 'key.f0', row 2 of the batch: is NULL, and int has no null"
     assert error.hint == "give each row a value, or let the schema allow null"
     other = pa.schema([("key", pa.struct([("f0", pa.int32()), ("g", pa.string())]))])
-    assert refused_columns(given, other).message == (
+    assert writing.refused_columns(given, other).message == (
         "column 'key.g' (string) is not in the schema of the topic"
     )
-    assert refused_columns(given, pa.schema([("value", pa.string())])).message == (
+    assert writing.refused_columns(given, pa.schema([("value", pa.string())])).message == (
         "column 'value' is string, which its field of type record R cannot store"
     )
 
@@ -204,13 +195,13 @@ def test_errors_in_a_half_of_a_key_value() -> None:
 @pytest.mark.parametrize("format_", ["AVRO", "JSON"])
 def test_what_is_no_record_is_the_column_value(format_: str) -> None:
     array = (format_, '{"type":"array","items":"int"}')
-    lists = column([[1, 2], [], None], pa.list_(pa.int64()), "value")
-    assert payloads(array, lists) == (
+    lists = writing.column([[1, 2], [], None], pa.list_(pa.int64()), "value")
+    assert writing.payloads(array, lists) == (
         [b"\x04\x02\x04\0", b"\0", None] if format_ == "AVRO" else [b"[1,2]", b"[]", None]
     )
     optional = (format_, '["null","int"]')
-    numbers = column([7, None], pa.int32(), "value")
-    assert payloads(optional, numbers) == (
+    numbers = writing.column([7, None], pa.int32(), "value")
+    assert writing.payloads(optional, numbers) == (
         [b"\x02\x0e", b"\0"] if format_ == "AVRO" else [b"7", b"null"]
     )
 
@@ -221,11 +212,13 @@ def test_a_decimal_needs_no_particular_type() -> None:
         ([Decimal("1.5"), Decimal("-99.9")], pa.decimal128(38, 1)),
         ([Decimal("1.500"), Decimal("-99.900")], pa.decimal128(10, 3)),
     ):
-        assert again(avro(decimal), column(values, kind)) == [
+        assert writing.again(writing.avro(decimal), writing.column(values, kind)) == [
             {"f0": Decimal("1.50")}, {"f0": Decimal("-99.90")}
         ]  # fmt: skip
-    assert again(avro(decimal), column([7, -1], pa.int8())) == [
+    assert writing.again(writing.avro(decimal), writing.column([7, -1], pa.int8())) == [
         {"f0": Decimal("7.00")}, {"f0": Decimal("-1.00")}
     ]  # fmt: skip
     with pytest.raises(ConfigurationError, match=r"row 0 of the batch: 1.001 is not exact as "):
-        encode(avro(decimal), column([Decimal("1.001")], pa.decimal128(10, 3)))
+        writing.encode(
+            writing.avro(decimal), writing.column([Decimal("1.001")], pa.decimal128(10, 3))
+        )

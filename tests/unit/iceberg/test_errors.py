@@ -6,20 +6,14 @@ from pyiceberg import exceptions
 from sqlalchemy import exc
 
 from offloader.iceberg.catalogs import catalog_errors
-from reader.errors import (
-    CommitConflictError,
-    ConfigurationError,
-    CorruptError,
-    PulsarLakeError,
-    UnavailableError,
-)
+from reader import errors
 from tests.support.steps import at_step, once
 from tests.support.tables import TOPIC
 from tests.unit.iceberg.worlds import World
 
 
-def raised(error: Exception) -> PulsarLakeError:
-    with pytest.raises(PulsarLakeError) as caught, catalog_errors("it", {}):
+def raised(error: Exception) -> errors.PulsarLakeError:
+    with pytest.raises(errors.PulsarLakeError) as caught, catalog_errors("it", {}):
         raise error
     return caught.value
 
@@ -43,7 +37,7 @@ def raised(error: Exception) -> PulsarLakeError:
     ids=lambda one: type(one).__name__,
 )
 def test_an_outage(error: Exception) -> None:
-    assert type(raised(error)) is UnavailableError
+    assert type(raised(error)) is errors.UnavailableError
 
 
 @pytest.mark.parametrize(
@@ -66,7 +60,7 @@ def test_an_outage(error: Exception) -> None:
 )
 def test_what_only_the_user_can_put_right(error: Exception) -> None:
     found = raised(error)
-    assert type(found) is ConfigurationError
+    assert type(found) is errors.ConfigurationError
     assert found.hint
 
 
@@ -80,12 +74,12 @@ def test_what_only_the_user_can_put_right(error: Exception) -> None:
     ids=lambda one: type(one).__name__,
 )
 def test_somebody_else_was_first(error: Exception) -> None:
-    assert type(raised(error)) is CommitConflictError
+    assert type(raised(error)) is errors.CommitConflictError
 
 
 def test_a_file_that_is_gone() -> None:
     found = raised(FileNotFoundError("s3://b/snap-1.avro"))
-    assert type(found) is CorruptError
+    assert type(found) is errors.CorruptError
     assert "made again" in str(found)
 
 
@@ -103,7 +97,7 @@ def test_a_file_that_is_gone() -> None:
 def test_a_defect_says_what_it_is(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PULSAR_LAKE_DEBUG", raising=False)
     found = raised(error)
-    assert type(found) is PulsarLakeError
+    assert type(found) is errors.PulsarLakeError
     assert type(error).__name__ in str(found)
     assert "report it" in str(found)
     assert found.__cause__ is None
@@ -117,10 +111,10 @@ def test_a_defect_in_the_middle_is_one_line_and_costs_nothing(world: World) -> N
 
     world.fill(1)
     with (
-        pytest.raises(PulsarLakeError, match="KeyError") as caught,
+        pytest.raises(errors.PulsarLakeError, match="KeyError") as caught,
         at_step("iceberg-written", once(fail)),
     ):
         world.another().follow(TOPIC)
-    assert type(caught.value) is PulsarLakeError
+    assert type(caught.value) is errors.PulsarLakeError
     world.follow()
     world.check()

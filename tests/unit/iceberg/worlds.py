@@ -20,15 +20,8 @@ from offloader.model import IcebergResult
 from reader.config import StorageConfig
 from reader.model import Partition
 from reader.storage import open_storage
+from tests.support import iceberg
 from tests.support.additions import FIELDS, addition, open_table
-from tests.support.iceberg import (
-    IDENTIFIER,
-    follower,
-    iceberg_config,
-    iceberg_rows,
-    iceberg_table,
-    snapshot_versions,
-)
 from tests.support.tables import TOPIC, all_rows, fill, maintainer
 
 
@@ -47,7 +40,7 @@ class World:
     def __init__(self, directory: Path, **settings: Any) -> None:
         self.directory = directory / "lake"
         self.storage = open_storage(StorageConfig(uri=str(self.directory)))
-        self.config = iceberg_config("sql", directory, **settings)
+        self.config = iceberg.iceberg_config("sql", directory, **settings)
         self.ahead_ms = 0
         self._open: list[IcebergFollower] = []
         self.follower = self.another()
@@ -55,7 +48,7 @@ class World:
     def another(self, **given: Any) -> IcebergFollower:
         """One more follower, of another process."""
         given.setdefault("clock_ms", self.clock_ms)
-        self._open.append(follower(self.storage, self.config, **given))
+        self._open.append(iceberg.follower(self.storage, self.config, **given))
         return self._open[-1]
 
     def clock_ms(self) -> int:
@@ -97,25 +90,25 @@ class World:
         return max(int(one.stem) for one in log.glob("*[0-9].json"))
 
     def shown(self) -> Shown:
-        found = shown_by(iceberg_table(self.storage, self.config))
+        found = shown_by(iceberg.iceberg_table(self.storage, self.config))
         assert found is not None
         return found
 
     def versions(self) -> list[int | None]:
         """That Iceberg's snapshots say they show, as a writer finds them."""
         with self.opened() as catalog:
-            return snapshot_versions(catalog.load_table(IDENTIFIER))
+            return iceberg.snapshot_versions(catalog.load_table(iceberg.IDENTIFIER))
 
     def check(self) -> None:
         """Both have the same rows, by the catalog and by the pointer."""
         rows = all_rows(self.storage)
-        pointed = iceberg_table(self.storage, self.config, pointed=True)
+        pointed = iceberg.iceberg_table(self.storage, self.config, pointed=True)
         with self.opened() as catalog:
-            table = catalog.load_table(IDENTIFIER)
+            table = catalog.load_table(iceberg.IDENTIFIER)
         assert pointed.metadata == table.metadata  # so that it has the same rows
-        assert iceberg_rows(pointed) == rows
+        assert iceberg.iceberg_rows(pointed) == rows
         snapshot = table.current_snapshot()
         assert snapshot is not None
         assert snapshot.summary is not None
         assert int(snapshot.summary.additional_properties["total-records"]) == len(rows)
-        assert snapshot_versions(table)[-1] == self.delta_version
+        assert iceberg.snapshot_versions(table)[-1] == self.delta_version

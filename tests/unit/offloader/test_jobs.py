@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from offloader.config import Config
+from offloader.convert import job_rules
 from offloader.convert.conversion import (
     Conversion,
     ConversionOutcome,
@@ -22,16 +23,6 @@ from offloader.convert.conversion import (
     ConvertedPack,
     SlowError,
     SlowPack,
-)
-from offloader.convert.job_rules import (
-    PACK_COST,
-    PATIENCE_SECONDS,
-    Patience,
-    first_packs,
-    is_slow,
-    job_bytes,
-    most_seconds,
-    packs_of_job,
 )
 from offloader.convert.jobs import WORKERS, ConversionJobs
 from offloader.convert.spark_job import share_out
@@ -43,7 +34,7 @@ from reader.model.reasons import Reason, TierReason
 from reader.sources.rows import RowFormat
 
 HEALTHY = WORKERS.count(Workers.HEALTHY)
-LARGE = job_bytes(64)
+LARGE = job_rules.job_bytes(64)
 DONE = ConvertedPack(Partition(Topic("public", "default", "t"), -1), None, {})
 ROWS = RowFormat(pa.schema([]), (), pa.schema([]))
 
@@ -92,57 +83,59 @@ def nothing(names: Sequence[str]) -> list[ConversionOutcome]:
 
 
 def test_a_job_takes_what_has_waited_longest_up_to_a_size() -> None:
-    size = 100 - PACK_COST
-    assert packs_of_job([[size], [size, size], [size]], 300) == [1, 2]
-    assert packs_of_job([[size, size, size], [size]], 200) == [2]
-    assert packs_of_job([[size], [9000]], 200) == [1]
-    assert packs_of_job([[9000], [size]], 200) == [1], "at least one"
-    assert packs_of_job([], 200) == []
+    size = 100 - job_rules.PACK_COST
+    assert job_rules.packs_of_job([[size], [size, size], [size]], 300) == [1, 2]
+    assert job_rules.packs_of_job([[size, size, size], [size]], 200) == [2]
+    assert job_rules.packs_of_job([[size], [9000]], 200) == [1]
+    assert job_rules.packs_of_job([[9000], [size]], 200) == [1], "at least one"
+    assert job_rules.packs_of_job([], 200) == []
 
 
 def test_large_packs_leave_no_core_idle() -> None:
     """Of ``split_bytes = "512MiB"`` a job on four cores had one."""
     sizes = [512 << 20] * 8
-    assert packs_of_job([sizes], job_bytes(4), least=4) == [4]
-    assert packs_of_job([sizes[:1]] * 6, job_bytes(4), least=4) == [1] * 4
+    assert job_rules.packs_of_job([sizes], job_rules.job_bytes(4), least=4) == [4]
+    assert job_rules.packs_of_job([sizes[:1]] * 6, job_rules.job_bytes(4), least=4) == [1] * 4
 
 
 def test_the_first_job_of_a_conversion_has_little_of_it() -> None:
-    assert first_packs([128 << 20] * 8) == [128 << 20]
-    assert len(first_packs([1] * 8)) == 8
+    assert job_rules.first_packs([128 << 20] * 8) == [128 << 20]
+    assert len(job_rules.first_packs([1] * 8)) == 8
 
 
 def test_each_pack_that_is_given_up_shortens_the_patience_for_a_while() -> None:
     now = [1000.0]
-    patience = Patience(lambda: now[0])
-    assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS
+    patience = job_rules.Patience(lambda: now[0])
+    assert patience.seconds(Workers.HEALTHY) == job_rules.PATIENCE_SECONDS
     patience.give_up(120.0, 128 << 20)
-    assert patience.seconds(Workers.RETRIES) == PATIENCE_SECONDS / 2
+    assert patience.seconds(Workers.RETRIES) == job_rules.PATIENCE_SECONDS / 2
     for _ in range(20):
         patience.give_up(120.0, 128 << 20)
     assert patience.seconds(Workers.HEALTHY) == 15.0
     assert patience.seconds(Workers.SLOW) == float("inf")
     now[0] += 601.0
-    assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS
+    assert patience.seconds(Workers.HEALTHY) == job_rules.PATIENCE_SECONDS
 
 
 def test_a_short_patience_does_not_keep_itself_short() -> None:
     """It also gives up packs that are not slow. If those counted, it would stay so for ever: their
     topics are not slow where slow topics are converted, and come back."""
-    patience = Patience()
+    patience = job_rules.Patience()
     patience.give_up(30.0, 128 << 20)
-    assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS
+    assert patience.seconds(Workers.HEALTHY) == job_rules.PATIENCE_SECONDS
     patience.give_up(60.0, 128 << 20)
-    assert patience.seconds(Workers.HEALTHY) == PATIENCE_SECONDS / 2
+    assert patience.seconds(Workers.HEALTHY) == job_rules.PATIENCE_SECONDS / 2
 
 
 def test_a_very_large_pack_has_as_long_as_one_that_is_not_slow() -> None:
-    assert most_seconds(PATIENCE_SECONDS, 128 << 20) == PATIENCE_SECONDS
-    large = most_seconds(PATIENCE_SECONDS, 1 << 30)
-    assert is_slow(large + 1, 1 << 30)
-    assert not is_slow(large - 1, 1 << 30)
-    assert most_seconds(PATIENCE_SECONDS / 2, 1 << 30) == large / 2
-    assert most_seconds(float("inf"), 1) == float("inf")
+    assert (
+        job_rules.most_seconds(job_rules.PATIENCE_SECONDS, 128 << 20) == job_rules.PATIENCE_SECONDS
+    )
+    large = job_rules.most_seconds(job_rules.PATIENCE_SECONDS, 1 << 30)
+    assert job_rules.is_slow(large + 1, 1 << 30)
+    assert not job_rules.is_slow(large - 1, 1 << 30)
+    assert job_rules.most_seconds(job_rules.PATIENCE_SECONDS / 2, 1 << 30) == large / 2
+    assert job_rules.most_seconds(float("inf"), 1) == float("inf")
 
 
 def test_topics_that_failed_or_are_slow_keep_no_healthy_topic_waiting() -> None:

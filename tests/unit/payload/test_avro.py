@@ -11,18 +11,11 @@ from hypothesis import strategies as st
 
 from reader.payload.avro.kernel import MAX_DEPTH
 from reader.payload.budget import OutputBudget, value_bytes
+from tests.support.schemas import avro_record
 from tests.unit.payload.cases import Kind, Value, avro_bytes, decode, decoder, rows, shown, topics
+from tests.unit.payload.json.agreement import record
 
 PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-def record(*fields: Any) -> dict[str, Any]:
-    """A record whose fields f0, f1, … are of these types."""
-    return {
-        "type": "record",
-        "name": "R",
-        "fields": [{"name": f"f{i}", "type": field} for i, field in enumerate(fields)],
-    }
 
 
 @PATIENT
@@ -193,20 +186,16 @@ def test_a_damaged_row_leaves_its_neighbours_alone() -> None:
 
 
 TENTHS = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1}
-TREE = {
-    "type": "record",
-    "name": "T",
-    "fields": [
-        {"name": "n", "type": "double"},
-        {"name": "s", "type": ["null", "string", {"type": "fixed", "name": "F", "size": 2}]},
-        {"name": "e", "type": ENUM},
-        {"name": "m", "type": {"type": "map", "values": "T"}},
-        {
-            "name": "d",
-            "type": {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1},
-        },
-    ],
-}
+TREE = avro_record(
+    "T",
+    {
+        "n": "double",
+        "s": ["null", "string", {"type": "fixed", "name": "F", "size": 2}],
+        "e": ENUM,
+        "m": {"type": "map", "values": "T"},
+        "d": {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 1},
+    },
+)
 
 
 def test_a_record_inside_itself_is_json_text() -> None:

@@ -13,16 +13,7 @@ import pytest
 from deltalake import DeltaTable, Schema
 
 from reader.payload import payload_fields
-from tests.unit.payload.cases import (
-    Given,
-    avro_bytes,
-    decode,
-    decoder,
-    json_bytes,
-    key_value,
-    rows,
-    versions,
-)
+from tests.unit.payload import cases
 from tests.unit.payload.protobuf_cases import message_class, native, proto_file, written
 
 
@@ -118,19 +109,22 @@ CHANGES: dict[str, tuple[Any, Any, Any, Any, Any, Any, str | None]] = {
 def test_records(kind: str, change: str) -> None:
     before, old, after, new, old_row, new_row, problem = CHANGES[change]
     first, later = record(before), record(after)
-    write = avro_bytes if kind == "AVRO" else lambda _, value: json_bytes(value)
-    schemas: list[Given] = [(kind, first), (kind, later)]
-    alone, both = payload_fields(versions(*schemas[:1])), payload_fields(versions(*schemas))
+    write = cases.avro_bytes if kind == "AVRO" else lambda _, value: cases.json_bytes(value)
+    schemas: list[cases.Given] = [(kind, first), (kind, later)]
+    alone, both = (
+        payload_fields(cases.versions(*schemas[:1])),
+        payload_fields(cases.versions(*schemas)),
+    )
     # Columns are only appended, and structs only grow.
     assert both.names[: len(alone)] == alone.names
-    found = decode(decoder(*schemas), [write(first, old), write(later, new)], [0, 1])
-    assert rows(found) == [old_row, new_row]
+    found = cases.decode(cases.decoder(*schemas), [write(first, old), write(later, new)], [0, 1])
+    assert cases.rows(found) == [old_row, new_row]
     if kind == "JSON" and problem is not None:
         assert list(found.problems) == [1]
     else:
         assert found.problems == ({} if problem is None else {1: problem})
     # A message that is there already is the same row, except for columns that it cannot have.
-    before_it = rows(decode(decoder(*schemas[:1]), [write(first, old)]))[0]
+    before_it = cases.rows(cases.decode(cases.decoder(*schemas[:1]), [write(first, old)]))[0]
     assert {name: value for name, value in old_row.items() if name in alone.names} == {
         name: _filled(value, old_row[name]) for name, value in before_it.items()
     }
@@ -151,11 +145,11 @@ def _filled(value: Any, like: Any) -> Any:
 def test_halves_of_a_key_value(change: str) -> None:
     before, old, after, new, old_row, new_row, problem = CHANGES[change]
     first, later = record(before), record(after)
-    schemas = [key_value(("AVRO", s), ("JSON", s), "SEPARATED") for s in (first, later)]
-    payloads = [json_bytes(old), json_bytes(new)]
-    keys = [avro_bytes(first, old), avro_bytes(later, new)]
-    found = decode(decoder(*schemas), payloads, [0, 1], keys)
-    assert rows(found) == [{"key": row, "value": row} for row in (old_row, new_row)]
+    schemas = [cases.key_value(("AVRO", s), ("JSON", s), "SEPARATED") for s in (first, later)]
+    payloads = [cases.json_bytes(old), cases.json_bytes(new)]
+    keys = [cases.avro_bytes(first, old), cases.avro_bytes(later, new)]
+    found = cases.decode(cases.decoder(*schemas), payloads, [0, 1], keys)
+    assert cases.rows(found) == [{"key": row, "value": row} for row in (old_row, new_row)]
     assert list(found.problems) == ([] if problem is None else [1])
 
 
@@ -188,8 +182,8 @@ def test_protobuf(
 ) -> None:  # fmt: skip
     first, later = proto_file({"message M": before}), proto_file({"message M": after})
     payloads = [written(message_class(first), **old), written(message_class(later), **new)]
-    found = decode(decoder(native(first), native(later)), payloads, [0, 1])
-    assert rows(found) == [old_row, new_row]
+    found = cases.decode(cases.decoder(native(first), native(later)), payloads, [0, 1])
+    assert cases.rows(found) == [old_row, new_row]
     assert found.problems == ({} if problem is None else {1: problem})
 
 
@@ -197,17 +191,17 @@ def test_from_avro_to_json_to_protobuf() -> None:
     """Another format is but another version: columns go by the names of the fields."""
     fields = record({"a": "int", "s": ["null", "string"]})
     file = proto_file({"message M": ["int32 a = 1", "string s = 2", "uint64 u = 3"]})
-    schemas: list[Given] = [("AVRO", fields), ("JSON", fields), native(file)]
-    assert payload_fields(versions(*schemas)) == pa.schema(
+    schemas: list[cases.Given] = [("AVRO", fields), ("JSON", fields), native(file)]
+    assert payload_fields(cases.versions(*schemas)) == pa.schema(
         [("a", pa.int64()), ("s", pa.string()), ("u", pa.string())]
     )
     payloads = [
-        avro_bytes(fields, {"a": 1, "s": "x"}),
+        cases.avro_bytes(fields, {"a": 1, "s": "x"}),
         b'{"a":2}',
         written(message_class(file), a=3, u=1 << 63),
     ]
-    found = decode(decoder(*schemas), payloads, [0, 1, 2])
-    assert rows(found) == [
+    found = cases.decode(cases.decoder(*schemas), payloads, [0, 1, 2])
+    assert cases.rows(found) == [
         {"a": 1, "s": "x", "u": None},
         {"a": 2, "s": None, "u": None},
         {"a": 3, "s": "", "u": str(1 << 63)},
@@ -217,9 +211,9 @@ def test_from_avro_to_json_to_protobuf() -> None:
 
 def test_a_missing_version_leaves_the_others() -> None:
     """The registry has forgotten version 1."""
-    made = decoder(("STRING", ""))
-    found = decode(made, [b"x", b"y", None], [0, 1, 1])
-    assert [row["value"] for row in rows(found)] == ["x", None, None]
+    made = cases.decoder(("STRING", ""))
+    found = cases.decode(made, [b"x", b"y", None], [0, 1, 1])
+    assert [row["value"] for row in cases.rows(found)] == ["x", None, None]
     assert found.problems == {1: "schema version 1 is not in the registry"}
 
 
@@ -232,11 +226,13 @@ def test_a_record_inside_itself_may_change() -> None:
     old = {"a": 1, "next": {"a": 2, "next": None}}
     new: dict[str, Any] = {"a": 3, "b": "x", "next": {"a": 4, "b": "y", "next": None}}
     for kind in ("AVRO", "JSON"):
-        write = avro_bytes if kind == "AVRO" else lambda _, value: json_bytes(value)
-        found = decode(
-            decoder((kind, first), (kind, later)), [write(first, old), write(later, new)], [0, 1]
+        write = cases.avro_bytes if kind == "AVRO" else lambda _, value: cases.json_bytes(value)
+        found = cases.decode(
+            cases.decoder((kind, first), (kind, later)),
+            [write(first, old), write(later, new)],
+            [0, 1],
         )
-        one, two = rows(found)
+        one, two = cases.rows(found)
         assert (one["a"], one["b"], json.loads(one["next"])) == (1, None, old["next"])
         assert (two["a"], two["b"], json.loads(two["next"])) == (3, "x", new["next"])
         assert not found.problems
@@ -259,8 +255,8 @@ def test_a_table_grows_as_delta_does_it(tmp_path: Path) -> None:
             "l": listed(record({"y": "string"}, "L")),
         }
     )
-    known = pa.schema([("gone", pa.int64()), *payload_fields(versions(("AVRO", first)))])
-    infos = versions(("AVRO", first), ("AVRO", later))
+    known = pa.schema([("gone", pa.int64()), *payload_fields(cases.versions(("AVRO", first)))])
+    infos = cases.versions(("AVRO", first), ("AVRO", later))
     grown = payload_fields(infos, known)
     assert grown == pa.schema(
         [
@@ -280,10 +276,10 @@ def test_a_table_grows_as_delta_does_it(tmp_path: Path) -> None:
     assert _plain(pa.schema(DeltaTable(str(tmp_path)).schema().to_arrow())) == grown
     value: dict[str, Any] = {"n": "t", "m": {"k": {"y": 1, "x": 2}}, "v": {"y": {"z": 3}, "X": 4},
                              "l": [{"y": "u"}]}  # fmt: skip
-    found = decode(decoder(*[("AVRO", first), ("AVRO", later)], fields=grown),
-                   [avro_bytes(later, value)], 1)  # fmt: skip
+    found = cases.decode(cases.decoder(*[("AVRO", first), ("AVRO", later)], fields=grown),
+                   [cases.avro_bytes(later, value)], 1)  # fmt: skip
     assert not found.problems
-    assert rows(found) == [
+    assert cases.rows(found) == [
         {
             "gone": None,
             "v": {"x": None, "y": {"z": 3}, "X_2": 4},

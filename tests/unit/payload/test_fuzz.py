@@ -23,19 +23,7 @@ from reader.kernels.byte_spans import ByteSpans
 from reader.payload import payload_fields
 from reader.payload.protobuf.schema import is_map
 from tests.support.examples import examples
-from tests.unit.payload.cases import (
-    Given,
-    Names,
-    avro_bytes,
-    decode,
-    decoder,
-    json_bytes,
-    key_value,
-    records,
-    rows,
-    shown,
-    versions,
-)
+from tests.unit.payload import cases
 from tests.unit.payload.protobuf_cases import message_class, native, proto_file, sized, tag, varint
 
 BOUNDED = settings(
@@ -135,19 +123,19 @@ def protobuf_topics(draw: st.DrawFn) -> tuple[descriptor_pb2.FileDescriptorProto
 
 
 @st.composite
-def schemas(draw: st.DrawFn, depth: int = 1) -> tuple[Given, Payloads]:
+def schemas(draw: st.DrawFn, depth: int = 1) -> tuple[cases.Given, Payloads]:
     """Any schema, and payloads some of which are of it."""
     choice = draw(st.integers(0, 6 if depth else 5))
     junk = st.binary(max_size=24)
     if choice == 0:
         return (draw(st.sampled_from(PRIMITIVES)), ""), junk
     if choice == 1:
-        kind = draw(records(Names(), 2))
-        good = kind.values.map(lambda v: avro_bytes(kind.schema, v.avro))
+        kind = draw(cases.records(cases.Names(), 2))
+        good = kind.values.map(lambda v: cases.avro_bytes(kind.schema, v.avro))
         return ("AVRO", json.dumps(kind.schema)), damaged(good) | junk
     if choice == 2:
-        kind = draw(records(Names(), 2))
-        good = kind.values.map(lambda v: json_bytes(v.json))
+        kind = draw(cases.records(cases.Names(), 2))
+        good = kind.values.map(lambda v: cases.json_bytes(v.json))
         return ("JSON", json.dumps(kind.schema)), damaged(good) | junk
     if choice == 3:
         file, payloads = draw(protobuf_topics())
@@ -168,7 +156,7 @@ def schemas(draw: st.DrawFn, depth: int = 1) -> tuple[Given, Payloads]:
     lengths = st.sampled_from([0, 0, 0, 0, -1, 1, 1 << 20])
     halves = st.tuples(keys, lengths, values, lengths).map(_inline)
     encoding = draw(st.sampled_from(["INLINE", "SEPARATED", None]))
-    return key_value(key, value, encoding), halves | values
+    return cases.key_value(key, value, encoding), halves | values
 
 
 def _inline(halves: tuple[bytes, int, bytes, int]) -> bytes:
@@ -194,7 +182,7 @@ def damaged(draw: st.DrawFn, good: Payloads) -> bytes:
 
 
 @st.composite
-def topics(draw: st.DrawFn) -> tuple[list[Given], list[bytes | None], list[int], list[Any]]:
+def topics(draw: st.DrawFn) -> tuple[list[cases.Given], list[bytes | None], list[int], list[Any]]:
     """Schema versions, and messages: payloads, versions, keys."""
     made = draw(st.lists(schemas(), min_size=1, max_size=4))
     # Of their own version, of another, of one that is not there, of none.
@@ -211,26 +199,26 @@ def topics(draw: st.DrawFn) -> tuple[list[Given], list[bytes | None], list[int],
 @BOUNDED
 @given(topics(), st.data())
 def test_anything_is_rows(
-    topic: tuple[list[Given], list[bytes | None], list[int], list[Any]], data: st.DataObject
+    topic: tuple[list[cases.Given], list[bytes | None], list[int], list[Any]], data: st.DataObject
 ) -> None:
     given, payloads, numbers, keys = topic
-    fields = payload_fields(versions(*given))
-    made = decoder(*given)
-    found = decode(made, payloads, numbers, keys)
+    fields = payload_fields(cases.versions(*given))
+    made = cases.decoder(*given)
+    found = cases.decode(made, payloads, numbers, keys)
     assert [array.type for array in found.arrays.values()] == fields.types
     assert sum(array.nbytes for array in found.arrays.values()) < 1 << 20
     # Alone, in another order and with other columns each row is the same.
     for i in range(len(payloads)):
-        alone = decode(made, payloads[i : i + 1], numbers[i : i + 1], keys[i : i + 1])
+        alone = cases.decode(made, payloads[i : i + 1], numbers[i : i + 1], keys[i : i + 1])
         assert alone.problems.get(0) == found.problems.get(i)
         for name, array in found.arrays.items():
-            assert repr(shown(alone.arrays[name])) == repr(shown(array.slice(i, 1)))
+            assert repr(cases.shown(alone.arrays[name])) == repr(cases.shown(array.slice(i, 1)))
     wanted = data.draw(st.lists(st.sampled_from(fields.names), unique=True) if len(fields) else
                        st.just([]))  # fmt: skip
-    some = decode(decoder(*given, wanted=wanted), payloads, numbers, keys)
+    some = cases.decode(cases.decoder(*given, wanted=wanted), payloads, numbers, keys)
     assert some.problems == found.problems
     for name in wanted:
-        assert repr(shown(some.arrays[name])) == repr(shown(found.arrays[name]))
+        assert repr(cases.shown(some.arrays[name])) == repr(cases.shown(found.arrays[name]))
 
 
 @settings(BOUNDED, max_examples=examples(400))
@@ -241,8 +229,8 @@ def test_protobuf_without_a_problem_has_lost_nothing(
     file, strategy = topic
     payloads = data.draw(st.lists(strategy, min_size=1, max_size=6))
     schema, made = native(file), message_class(file)
-    found = decode(decoder(schema), payloads)
-    columns = rows(found)
+    found = cases.decode(cases.decoder(schema), payloads)
+    columns = cases.rows(found)
     for i, payload in enumerate(payloads):
         message = made()
         try:
@@ -320,19 +308,21 @@ def test_large_payloads_of_one_kind(payload: bytes) -> None:
         {"name": "m", "type": ["null", {"type": "map", "values": "T"}]}]}  # fmt: skip
     file = proto_file({"message M": ["repeated M a = 1", "map<string, M> m = 2", "int32 i = 3"]},
                       syntax="proto2")  # fmt: skip
-    kinds: Sequence[Given] = [("AVRO", tree), ("JSON", tree), native(file), ("STRING", ""),
+    kinds: Sequence[cases.Given] = [("AVRO", tree), ("JSON", tree), native(file), ("STRING", ""),
                               ("INT32", ""), ("BYTES", "")]  # fmt: skip
     content = payload * (LARGE // max(len(payload), 1))
     for one, other in itertools.product(kinds, kinds[-1:]):
         packed = struct.pack(">i", len(content)) + content + struct.pack(">i", -1)
-        made = decoder(one, key_value(one, other), key_value(other, one, "SEPARATED"))
-        found = decode(made, [content, packed, content], [0, 1, 2], [b"k", None, content])
+        made = cases.decoder(
+            one, cases.key_value(one, other), cases.key_value(other, one, "SEPARATED")
+        )
+        found = cases.decode(made, [content, packed, content], [0, 1, 2], [b"k", None, content])
         assert sum(array.nbytes for array in found.arrays.values()) < 100 * LARGE
 
 
 def test_an_empty_batch() -> None:
     file = proto_file({"message M": ["int32 i = 1"]})
-    made = decoder(native(file), key_value(native(file), ("STRING", ""), "SEPARATED"))
+    made = cases.decoder(native(file), cases.key_value(native(file), ("STRING", ""), "SEPARATED"))
     none = pa.array([], pa.large_binary())
     found = made.decode(ByteSpans.of(none), np.empty(0, np.int64), none)
     assert [len(array) for array in found.arrays.values()] == [0, 0, 0]

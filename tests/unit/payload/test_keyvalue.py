@@ -12,6 +12,7 @@ import pytest
 
 from reader.model import SchemaInfo
 from reader.payload import payload_fields
+from tests.support.schemas import avro_record
 from tests.unit.payload.cases import (
     Given,
     avro_bytes,
@@ -25,11 +26,7 @@ from tests.unit.payload.cases import (
 
 
 def record(**fields: Any) -> dict[str, Any]:
-    return {
-        "type": "record",
-        "name": "R",
-        "fields": [{"name": name, "type": kind} for name, kind in fields.items()],
-    }
+    return avro_record("R", fields)
 
 
 def inline(key: bytes | None, value: bytes | None) -> bytes:

@@ -20,6 +20,7 @@ from reader.model import SchemaInfo
 from reader.model.columns import METADATA_NAMES, TIMESTAMP
 from reader.payload import payload_fields, prewarm
 from reader.payload.avro_schema import MAX_NODES, parse_schema
+from tests.support.schemas import avro_record
 from tests.unit.payload.cases import avro_bytes, decode, decoder, json_bytes, rows, versions
 
 DOCS = Path(__file__).parents[3] / "docs" / "types.md"
@@ -31,11 +32,7 @@ def record(*fields: Any) -> dict[str, Any]:
 
 
 def named(fields: dict[str, Any], name: str = "R") -> dict[str, Any]:
-    return {
-        "type": "record",
-        "name": name,
-        "fields": [{"name": key, "type": field} for key, field in fields.items()],
-    }
+    return avro_record(name, fields)
 
 
 def logical(kind: str, name: str) -> dict[str, Any]:

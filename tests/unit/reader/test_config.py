@@ -12,14 +12,7 @@ from reader.errors import ConfigurationError
 from reader.pulsar.admin import AdminClient
 from spark_ext.session.settings import LakeConfig
 
-
-@pytest.fixture(autouse=True)
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
-    for name in list(os.environ):
-        if name.startswith("PULSAR_LAKE__"):
-            monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("no_environment")
 
 
 def write(path: Path, text: str) -> Path:
@@ -137,80 +130,60 @@ def test_a_token_that_no_header_can_have_is_not_shown(tmp_path: Path, text: str)
         assert "s3" not in shown(caught.value).replace(str(tmp_path), "")
 
 
+_URLS = ("admin_url", "service_url", "issuer_url")
+_USER, _SCHEME = "must not have a user", "a URL has to begin with"
+_PASSWORD, _NO_URL = "must not have a password", r"storage\.uri: neither a path nor a URL"
+
+
 @pytest.mark.parametrize(
-    "pulsar",
+    ("name", "url", "says"),
     [
-        {"admin_url": "http://user:s3cr3t@host:8080"},
-        {"service_url": "pulsar://s3cr3t@host:6650/"},
-        {"oauth2": {"issuer_url": "https://u:s3cr3t@host", "key_file": "/x"}},
-        {"admin_url": "http://user:s3/cr3t@host:8080"},
-        {"service_url": "pulsar://user:/s3cr3t@host:6650"},
-        {"service_url": "pulsar://host:6650,user:1/s3cr3t@host:6650"},
-        {"oauth2": {"issuer_url": "https://u:s3?cr3t@host", "key_file": "/x"}},
+        ("admin_url", "http://user:s3cr3t@host:8080", _USER),
+        ("service_url", "pulsar://s3cr3t@host:6650/", _USER),
+        ("issuer_url", "https://u:s3cr3t@host", _USER),
+        ("admin_url", "http://user:s3/cr3t@host:8080", _USER),
+        ("service_url", "pulsar://user:/s3cr3t@host:6650", _USER),
+        ("service_url", "pulsar://host:6650,user:1/s3cr3t@host:6650", _USER),
+        ("issuer_url", "https://u:s3?cr3t@host", _USER),
+        ("endpoint_url", "http://user:s3cr3t@host:9000", _USER),
+        ("endpoint_url", "user:s3cr3t@host", _USER),
+        *((name, "user:s3cr3t@host:8080", _SCHEME) for name in _URLS),
+        *((name, "s3cr3t", _SCHEME) for name in _URLS),
+        *((name, "http:s3cr3t", _SCHEME) for name in _URLS),
+        *((name, "//s3cr3t", _SCHEME) for name in _URLS),
+        ("uri", "ftp://user:s3cr3t@host/lake", _PASSWORD),
+        ("uri", "s3://KEY:s3/cr3t@bucket/lake", _PASSWORD),
+        ("uri", "s3://KEY:1/s3cr3t@bucket/lake", _PASSWORD),
+        ("uri", "user:s3cr3t@bucket/lake", _PASSWORD),
+        ("uri", "USER_1:s3/cr3t@bucket/lake", _PASSWORD),
+        ("uri", "s3:user:s3cr3t@bucket/lake", _PASSWORD),
+        ("uri", "s3:/bucket/p", _NO_URL),
+        ("uri", "s3:bucket/p", _NO_URL),
+        ("uri", "s3://my bucket/p", _NO_URL),
+        ("uri", "s3://bucket:abc/p", _NO_URL),
+        ("uri", "s3://bucket:65536/p", _NO_URL),
+        ("uri", "s3://[bucket/p", _NO_URL),
+        ("uri", "s3://a^b/p", _NO_URL),
+        ("uri", "abfss://box@account.example/p?sig=s3cr3t", _NO_URL),
+        ("uri", "s3://bucket/p#s3cr3t", _NO_URL),
+        ("uri", "file:p", _NO_URL),
     ],
 )
-def test_a_url_holds_no_password(pulsar: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError, match="must not have a user") as caught:
-        ReadConfig.load({"pulsar": pulsar})
-    assert "cr3t" not in shown(caught.value)
-    assert ReadConfig.load({"pulsar": {"admin_url": "http://host/a@b"}})
-
-
-@pytest.mark.parametrize("url", ["http://user:s3cr3t@host:9000", "user:s3cr3t@host"])
-def test_the_storages_address_holds_no_password(url: str) -> None:
+def test_a_url_that_is_refused_is_not_shown(name: str, url: str, says: str) -> None:
     options = {"endpoint_url": url, "secret_access_key": "a@b:c"}
-    with pytest.raises(ConfigurationError, match="must not have a user") as caught:
-        ReadConfig.load({"storage": {"uri": "s3://bucket/x", "options": options}})
-    assert "s3cr3t" not in shown(caught.value)
+    settings: dict[str, dict[str, object]] = {
+        "issuer_url": {"pulsar": {"oauth2": {"issuer_url": url, "key_file": "/x"}}},
+        "endpoint_url": {"storage": {"uri": "s3://bucket/x", "options": options}},
+        "uri": {"storage": {"uri": url}},
+    }
+    with pytest.raises(ConfigurationError, match=says) as caught:
+        ReadConfig.load(settings.get(name, {"pulsar": {name: url}}))
+    assert (url if says == _NO_URL else "cr3t") not in shown(caught.value)
 
 
-@pytest.mark.parametrize("url", ["user:s3cr3t@host:8080", "s3cr3t", "http:s3cr3t", "//s3cr3t"])
-def test_a_url_has_a_scheme(url: str) -> None:
-    for pulsar in ({"admin_url": url}, {"service_url": url}, {"oauth2": {"issuer_url": url}}):
-        with pytest.raises(ConfigurationError, match="a URL has to begin with") as caught:
-            ReadConfig.load({"pulsar": pulsar})
-        assert "s3cr3t" not in shown(caught.value)
+def test_urls_that_may_be() -> None:
+    assert ReadConfig.load({"pulsar": {"admin_url": "http://host/a@b"}})
     assert not ReadConfig.load({"pulsar": {"oauth2": {"issuer_url": ""}}}).pulsar.oauth2.configured
-
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "ftp://user:s3cr3t@host/lake",
-        "s3://KEY:s3/cr3t@bucket/lake",
-        "s3://KEY:1/s3cr3t@bucket/lake",
-        "user:s3cr3t@bucket/lake",
-        "USER_1:s3/cr3t@bucket/lake",
-        "s3:user:s3cr3t@bucket/lake",
-    ],
-)
-def test_a_storage_has_its_password_in_its_options(uri: str) -> None:
-    with pytest.raises(ConfigurationError, match="must not have a password") as caught:
-        ReadConfig.load({"storage": {"uri": uri}})
-    assert "cr3t" not in shown(caught.value)
-
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "s3:/bucket/p",
-        "s3:bucket/p",
-        "s3://my bucket/p",
-        "s3://bucket:abc/p",
-        "s3://bucket:65536/p",
-        "s3://[bucket/p",
-        "s3://a^b/p",
-        "abfss://box@account.example/p?sig=s3cr3t",
-        "s3://bucket/p#s3cr3t",
-        "file:p",
-    ],
-)
-def test_a_storage_url_that_is_none(uri: str) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"storage\.uri: neither a path nor a URL"
-    ) as caught:
-        ReadConfig.load({"storage": {"uri": uri}})
-    assert uri not in shown(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -24,19 +24,12 @@ from reader import plan as planning
 from reader.errors import NotFoundError
 from reader.model import Partition, Segment, Tier, Topic
 from reader.model.reasons import Reason, TierReason
-from testbed.serving import refusing_port
-from tests.support.terminal import run_in_process as run
+from tests.support.terminal import Run
 
 ROWS: list[dict[str, Any]] = [
     {"id": 1, "name": "a", "at": datetime(2026, 1, 2, 3, 4, 5, 678, UTC), "raw": b"\x00\xff"},
     {"id": 22, "name": None, "at": None, "raw": None},
 ]
-
-
-@pytest.fixture
-def closed_port() -> Iterator[int]:
-    with refusing_port() as port:
-        yield port
 
 
 @pytest.mark.parametrize(
@@ -54,10 +47,8 @@ def closed_port() -> Iterator[int]:
         ("maintain", "--twice"),
     ],
 )
-def test_wrong_usage(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
-) -> None:
-    code, out, err = run(monkeypatch, capsys, *arguments)
+def test_wrong_usage(run: Run, arguments: tuple[str, ...]) -> None:
+    code, out, err = run(*arguments)
     assert code == 2
     assert "Usage: " in out + err
 
@@ -66,10 +57,8 @@ def test_wrong_usage(
     "arguments",
     [("--help",), ("-h",), ("offload", "--help"), ("maintain", "--help"), ("sql", "-h")],
 )
-def test_help(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
-) -> None:
-    code, out, _ = run(monkeypatch, capsys, *arguments)
+def test_help(run: Run, arguments: tuple[str, ...]) -> None:
+    code, out, _ = run(*arguments)
     assert code == 0
     assert out.startswith("Usage: pulsar-lake")
 
@@ -79,20 +68,17 @@ def test_help(
     [(None, "standard input is closed"), (io.TextIOWrapper(io.BytesIO(b"\xff")), "not UTF-8")],
 )
 def test_standard_input_that_cannot_be_read(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    stdin: io.TextIOWrapper | None,
-    expected: str,
+    run: Run, monkeypatch: pytest.MonkeyPatch, stdin: io.TextIOWrapper | None, expected: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", stdin)
-    code, out, err = run(monkeypatch, capsys, "sql")
+    code, out, err = run("sql")
     assert (code, out) == (1, "")
     assert expected in err
     assert "Error" not in err
 
 
-def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(monkeypatch, capsys, "--version")
+def test_version(run: Run) -> None:
+    code, out, _ = run("--version")
     assert code == 0
     assert out.startswith("pulsar-lake ")
 
@@ -112,16 +98,11 @@ def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     ],
 )
 def test_what_the_user_has_to_put_right_is_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    settings: str,
-    arguments: tuple[str, ...],
-    expected: str,
+    run: Run, tmp_path: Path, settings: str, arguments: tuple[str, ...], expected: str
 ) -> None:
     path = tmp_path / "lake.toml"
     path.write_text(settings)
-    code, out, err = run(monkeypatch, capsys, *arguments, "--config", str(path))
+    code, out, err = run(*arguments, "--config", str(path))
     assert code == 1
     assert out == ""
     assert err.startswith("error: ")
@@ -129,19 +110,14 @@ def test_what_the_user_has_to_put_right_is_one_line(
     assert expected in err
 
 
-def test_a_settings_file_that_is_not_there(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, err = run(monkeypatch, capsys, "status", "--config", "/nowhere/lake.toml")
+def test_a_settings_file_that_is_not_there(run: Run) -> None:
+    code, _, err = run("status", "--config", "/nowhere/lake.toml")
     assert code == 1
     assert err.startswith("error: cannot read the configuration /nowhere/lake.toml")
 
 
 def test_a_pulsar_that_does_not_answer(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    closed_port: int,
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, closed_port: int
 ) -> None:
     path = tmp_path / "lake.toml"
     path.write_text(
@@ -149,20 +125,20 @@ def test_a_pulsar_that_does_not_answer(
         f"[storage]\nuri = '{tmp_path}/lake'\noptions = {{ secret_access_key = 'hush' }}\n"
     )
     monkeypatch.setenv("PULSAR_LAKE_STATE", str(tmp_path / "state"))
-    code, _, err = run(monkeypatch, capsys, "segments", "a/b/c", "--config", str(path))
+    code, _, err = run("segments", "a/b/c", "--config", str(path))
     assert code == 1
     assert "no answer from the Pulsar admin" in err
     assert "check pulsar.admin_url" in err
-    code, out, err = run(monkeypatch, capsys, "status", "a/b/c", "--config", str(path))
+    code, out, err = run("status", "a/b/c", "--config", str(path))
     assert "no answer from the Pulsar admin" in out, "an error of the topic"
-    code, _, err = run(monkeypatch, capsys, "offload", "--once", "a/b/c", "--config", str(path))
+    code, _, err = run("offload", "--once", "a/b/c", "--config", str(path))
     assert code == 1
     assert "error: a/b/c: no answer from the Pulsar admin" in err
-    code, out, err = run(monkeypatch, capsys, "status", "a/b/c", "--config", str(path))
+    code, out, err = run("status", "a/b/c", "--config", str(path))
     assert "last turn (1 in a row): no answer" in out
     assert err == ""
     (tmp_path / "state").chmod(0o770)
-    code, shown, warned = run(monkeypatch, capsys, "status", "a/b/c", "--config", str(path))
+    code, shown, warned = run("status", "a/b/c", "--config", str(path))
     assert "last turn" not in shown
     assert warned.startswith("warning: ") and warned.count("\n") == 1
     assert not any(secret in out + err for secret in ("very-secret", "hush"))
@@ -180,14 +156,12 @@ def test_debug_shows_where(
     assert err.splitlines()[-1].startswith("error: ")
 
 
-def test_a_bug_is_one_line_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bug_is_one_line_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise KeyError("x\ny")
 
     monkeypatch.setattr("reader.plan.take_snapshot", broken)
-    code, _, err = run(monkeypatch, capsys, "segments", "a/b/c")
+    code, _, err = run("segments", "a/b/c")
     assert code == 1
     assert err == "error: KeyError: 'x\\ny' (PULSAR_LAKE_DEBUG=1 shows where)\n"
 

@@ -1,6 +1,5 @@
 """README and docs/: the sample settings name every key, and relative links lead somewhere."""
 
-import os
 import re
 import tomllib
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from offloader.config import Config, load_config
 from reader.config import TieredConfig
 from reader.model.columns import BROKER_NULLS, METADATA_NAMES
 
+pytestmark = pytest.mark.usefixtures("no_environment")
+
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "example.toml"
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -23,13 +24,6 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 CHOSEN = {("storage", "uri"), ("offload", "topics")}
 _COMMENTED_KEY = re.compile(r'^# ((?:[a-z_]+|"[^"]+") = .+|\[\[.+\]\])$', re.MULTILINE)
 _LINK = re.compile(r'\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"')
-
-
-@pytest.fixture(autouse=True)
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith("PULSAR_LAKE__"):
-            monkeypatch.delenv(name)
 
 
 def keys() -> Iterator[tuple[str, str, Any]]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from queue import Queue
+from typing import Any
 
 import pytest
 
@@ -78,19 +79,12 @@ class World:
         self.said.append((topic, result))
 
 
-def scheduler(
-    world: World, *, is_fatal: Callable[[Exception], bool] = lambda error: False
-) -> Scheduler:
+def scheduler(world: World, *, always: bool = False, **more: Any) -> Scheduler:
     """Its clock stands still: one round, and no topic becomes due by time."""
-    return Scheduler(
-        TopicQueue(OffloadConfig(interval=timedelta(seconds=60))),
-        world.discover,
-        world,
-        Rounds(60.0, wake_seconds=0.01),
-        ended=world.ended,
-        is_fatal=is_fatal,
-        clocks=Clocks(elapsed=lambda: AT),
-    )
+    queue = TopicQueue(OffloadConfig(interval=timedelta(seconds=60)), always=always)
+    given: dict[str, Any] = {"ended": world.ended, "clocks": Clocks(elapsed=lambda: AT)} | more
+    discover = given.pop("discover", world.discover)
+    return Scheduler(queue, discover, world, Rounds(60.0, wake_seconds=0.01), **given)
 
 
 @contextmanager
@@ -149,14 +143,8 @@ def test_turns_start_while_a_round_waits_for_pulsar() -> None:
         if topic == B:
             found.set()
 
-    made = Scheduler(
-        TopicQueue(OffloadConfig(interval=timedelta(seconds=60))),
-        discover,
-        world,
-        Rounds(60.0, wake_seconds=0.01),
-        ended=ended,
-        clocks=Clocks(elapsed=lambda: now[0]),
-    )
+    clocks = Clocks(elapsed=lambda: now[0])
+    made = scheduler(world, discover=discover, ended=ended, clocks=clocks)
     with running(made):
         assert made.request(A).result(60) is not None
         beat = made.turned_at
@@ -311,15 +299,7 @@ def test_nobody_who_is_told_stops_a_turn_or_the_others() -> None:
         return turn_of(topic, committed=True)
 
     world.work = work
-    made = Scheduler(
-        TopicQueue(OffloadConfig(interval=timedelta(seconds=60))),
-        world.discover,
-        world,
-        Rounds(60.0, wake_seconds=0.01),
-        ended=broken,
-        moved=broken,
-        clocks=Clocks(elapsed=lambda: AT),
-    )
+    made = scheduler(world, ended=broken, moved=broken)
     requests = [made.request(A), made.request(B)]
     for one in requests:
         one.when_done(broken)
@@ -355,14 +335,8 @@ def test_a_clock_that_is_set_stops_no_round(hours: int) -> None:
     """A host boots with a wrong clock, and NTP sets it right."""
     world = World(A)
     time = {"clock": AT, "monotonic": 10.0}
-    made = Scheduler(
-        TopicQueue(OffloadConfig(interval=timedelta(seconds=60)), always=True),
-        lambda: discover(),
-        world,
-        Rounds(60.0, wake_seconds=0.01),
-        ended=world.ended,
-        clocks=Clocks(lambda: int(time["clock"] * 1000), lambda: time["monotonic"]),
-    )
+    clocks = Clocks(lambda: int(time["clock"] * 1000), lambda: time["monotonic"])
+    made = scheduler(world, always=True, discover=lambda: discover(), clocks=clocks)
     rounds, is_set = 0, False
 
     def discover() -> Discovery:

@@ -4,16 +4,7 @@ from itertools import product
 
 import pytest
 
-from reader.errors import (
-    CommitConflictError,
-    ConfigurationError,
-    CorruptError,
-    LedgerGoneError,
-    NotFoundError,
-    PulsarLakeError,
-    UnavailableError,
-    UnsupportedError,
-)
+from reader import errors
 from reader.model import Tier
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
 from tests.unit.sources.splits import split
@@ -74,17 +65,17 @@ def test_reading_comes_to_an_end() -> None:
 @pytest.mark.parametrize(
     ("error", "failure"),
     [
-        (UnsupportedError, UNSUPPORTED),
-        (LedgerGoneError, LEDGER_GONE),
-        (NotFoundError, NOT_FOUND),
-        (CorruptError, CORRUPT),
-        (UnavailableError, UNAVAILABLE),
-        (ConfigurationError, None),
-        (CommitConflictError, None),
-        (PulsarLakeError, None),
+        (errors.UnsupportedError, UNSUPPORTED),
+        (errors.LedgerGoneError, LEDGER_GONE),
+        (errors.NotFoundError, NOT_FOUND),
+        (errors.CorruptError, CORRUPT),
+        (errors.UnavailableError, UNAVAILABLE),
+        (errors.ConfigurationError, None),
+        (errors.CommitConflictError, None),
+        (errors.PulsarLakeError, None),
     ],
 )
-def test_what_an_error_means(error: type[PulsarLakeError], failure: Failure | None) -> None:
+def test_what_an_error_means(error: type[errors.PulsarLakeError], failure: Failure | None) -> None:
     assert failure_of(error("it failed")) is failure
 
 

@@ -1,10 +1,11 @@
 """A program ends though pyarrow's threads still read ahead through a storage's client."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.running import run_program
 
 _PROGRAM = """
 import sys, time
@@ -56,7 +57,7 @@ print("read")
 def test_a_program_that_reads_no_further_ends(tmp_path: Path, how: str, client: str) -> None:
     """Without the wait at exit the one with threads hangs, or aborts."""
     command = [sys.executable, "-c", _PROGRAM, str(tmp_path), how, client]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = run_program(command, timeout=120)
     assert (done.returncode, done.stdout) == (0, "read\n"), done.stderr
 
 
@@ -78,7 +79,7 @@ class Late:
 late = Late()
 """
     command = [sys.executable, "-c", program, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = run_program(command, timeout=120)
     assert "the interpreter ends" in done.stdout, done.stderr
 
 
@@ -96,5 +97,5 @@ kept = OpenScan(batches())
 next(kept)
 """
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = run_program(command, timeout=120)
     assert done.stdout == "closed in time\n", done.stderr

@@ -4,14 +4,7 @@ import os
 import subprocess
 import sys
 
-from testbed.usage import (
-    command_name,
-    cpu_seconds,
-    descendants,
-    process_ids,
-    process_seconds,
-    shared_bytes,
-)
+from testbed import usage
 
 _GRANDCHILD = (
     "import subprocess, sys\n"
@@ -26,15 +19,15 @@ def test_a_child_that_has_ended_still_counts() -> None:
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None
     assert child.stdout is not None
-    before = cpu_seconds()
+    before = usage.cpu_seconds()
     child.stdin.write(b"\n")
     child.stdin.flush()
     child.stdout.readline()
-    assert child.pid in descendants(os.getpid())
-    with_child = cpu_seconds(child.pid) - before
+    assert child.pid in usage.descendants(os.getpid())
+    with_child = usage.cpu_seconds(child.pid) - before
     child.communicate()
     assert with_child > 0.1
-    assert child.pid not in descendants(os.getpid())
+    assert child.pid not in usage.descendants(os.getpid())
 
 
 def test_cpu_of_one_process_alone() -> None:
@@ -44,11 +37,11 @@ def test_cpu_of_one_process_alone() -> None:
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        assert 0.05 < process_seconds(child.pid, None) < cpu_seconds(child.pid)
-        assert child.pid in process_ids()
-        assert command_name(child.pid).startswith("python")
-        assert shared_bytes(child.pid) > 1 << 20
+        assert 0.05 < usage.process_seconds(child.pid, None) < usage.cpu_seconds(child.pid)
+        assert child.pid in usage.process_ids()
+        assert usage.command_name(child.pid).startswith("python")
+        assert usage.shared_bytes(child.pid) > 1 << 20
         child.kill()
-    assert process_seconds(child.pid) == 0
-    assert child.pid not in process_ids()
-    assert (command_name(child.pid), shared_bytes(child.pid)) == ("", 0)
+    assert usage.process_seconds(child.pid) == 0
+    assert child.pid not in usage.process_ids()
+    assert (usage.command_name(child.pid), usage.shared_bytes(child.pid)) == ("", 0)

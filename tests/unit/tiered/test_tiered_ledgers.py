@@ -5,14 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from reader import errors
 from reader.config import ReadConfig, StorageConfig, TieredConfig
-from reader.errors import (
-    ConfigurationError,
-    CorruptError,
-    NotFoundError,
-    UnavailableError,
-    UnsupportedError,
-)
 from reader.model import OffloadContext, Partition, Topic
 from reader.storage import check_storage_options
 from reader.tiered import TieredLedgers
@@ -100,7 +94,7 @@ def test_many_ledgers_are_read_one_after_the_other(tmp_path: Path) -> None:
     given = ledgers.read_all(PARTITION, [*wanted[:3], (99, UUID, 0, 0), *wanted[3:]])
     for n in (3, 4, 5):
         assert next(given).ledger_id == n
-    with pytest.raises(NotFoundError, match="ledger 99 of a/b/c-partition-2"):
+    with pytest.raises(errors.NotFoundError, match="ledger 99 of a/b/c-partition-2"):
         next(given)
 
 
@@ -112,9 +106,9 @@ def test_the_places_of_a_namespace_are_looked_through(tmp_path: Path) -> None:
     wrong = place(tmp_path / "new", JCLOUD)
     right = place(tmp_path / "old", "NONE", namespaces=["x/y", "a/?"])
     assert read(TieredLedgers([others, wrong, right]), 0, 8) == dict(enumerate(sent))
-    with pytest.raises(NotFoundError, match="-ledger-7-index is not there"):
+    with pytest.raises(errors.NotFoundError, match="-ledger-7-index is not there"):
         read(TieredLedgers([others, wrong]), 0, 8)
-    with pytest.raises(UnsupportedError, match="no place is named for ledgers of a/b"):
+    with pytest.raises(errors.UnsupportedError, match="no place is named for ledgers of a/b"):
         read(TieredLedgers([others]), 0, 8)
 
 
@@ -123,7 +117,7 @@ def test_another_attempt_is_another_object(tmp_path: Path, form: str) -> None:
     put(tmp_path, entries(9, 20), form)
     ledgers = TieredLedgers([place(tmp_path, form)])
     other = OffloadContext("4a1e9e0e-0000-0000-0000-000000000002")
-    with pytest.raises(NotFoundError, match="000000000002"):
+    with pytest.raises(errors.NotFoundError, match="000000000002"):
         list(ledgers.read(PARTITION, 7, other, 0, 8))
 
 
@@ -144,11 +138,11 @@ def test_what_is_deleted_is_not_found(tmp_path: Path, form: str) -> None:
     """Also where it was open already, as far as the filesystem says so."""
     paths = put(tmp_path, entries(9, 20), form)
     paths[0].unlink()
-    with pytest.raises(NotFoundError, match="is not there"):
+    with pytest.raises(errors.NotFoundError, match="is not there"):
         read(TieredLedgers([place(tmp_path, form)]), 0, 8)
     put(tmp_path, entries(9, 20), form)
     paths[1].unlink()
-    with pytest.raises(NotFoundError, match="is not there"):
+    with pytest.raises(errors.NotFoundError, match="is not there"):
         read(TieredLedgers([place(tmp_path, form)]), 0, 8)
 
 
@@ -163,7 +157,7 @@ def test_a_ledger_is_looked_for_anew_after_a_read_that_failed(tmp_path: Path, fo
     for path in paths:
         path.write_bytes(b"")  # a file that is open here
         path.unlink()
-    with pytest.raises(CorruptError):
+    with pytest.raises(errors.CorruptError):
         read(ledgers, 0, 49)
     assert read(ledgers, 0, 49) == dict(enumerate(sent))
 
@@ -177,14 +171,14 @@ def test_an_object_of_another_size_is_damaged(
     assert callable(change)
     path = put(tmp_path, entries(50, 200), form)[which]
     path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(CorruptError, match="ledger 7 of a/b/c-partition-2"):
+    with pytest.raises(errors.CorruptError, match="ledger 7 of a/b/c-partition-2"):
         read(TieredLedgers([place(tmp_path, form)]), 0, 49)
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_more_entries_than_there_are(tmp_path: Path, form: str) -> None:
     put(tmp_path, entries(50, 200), form)
-    with pytest.raises(CorruptError, match="has entries up to 49, and not to 50"):
+    with pytest.raises(errors.CorruptError, match="has entries up to 49, and not to 50"):
         read(TieredLedgers([place(tmp_path, form)]), 0, 50)
 
 
@@ -197,7 +191,7 @@ def test_the_ledgers_length_is_compared(tmp_path: Path) -> None:
     name = f"{UUID.uuid}-ledger-7"
     (tmp_path / name).write_bytes(shorter)
     (tmp_path / f"{name}-index").write_bytes(index)
-    with pytest.raises(CorruptError, match="has 490 bytes of entries, and not 500"):
+    with pytest.raises(errors.CorruptError, match="has 490 bytes of entries, and not 500"):
         read(TieredLedgers([place(tmp_path, JCLOUD)]), 0, 2)
 
 
@@ -207,7 +201,7 @@ def test_a_file_that_ends_between_two_entries(tmp_path: Path, form: str) -> None
     data, _ = put(tmp_path, sent, form)
     whole = data.read_bytes()
     data.write_bytes(whole[: whole.index(b"\0\0\0\x08" + (4).to_bytes(8, "big")) - 4])
-    with pytest.raises(CorruptError, match="ends before entry 4"):
+    with pytest.raises(errors.CorruptError, match="ends before entry 4"):
         read(TieredLedgers([place(tmp_path, form)]), 0, 4)
 
 
@@ -220,7 +214,7 @@ def test_a_place_that_does_not_answer_is_not_the_last(tmp_path: Path) -> None:
     assert read(TieredLedgers([wrong, right]), 0, 8) == dict(enumerate(sent))
     empty = place(tmp_path / "empty", JCLOUD)
     for places in ([wrong, empty], [empty, wrong]):
-        with pytest.raises(UnavailableError, match=r"cannot read .*; .* is not there"):
+        with pytest.raises(errors.UnavailableError, match=r"cannot read .*; .* is not there"):
             read(TieredLedgers(places), 0, 8)
 
 
@@ -237,10 +231,10 @@ def test_no_more_ledgers_are_kept_of_reads_that_were_ended_early(tmp_path: Path)
 
 def test_a_place_that_cannot_be_used(tmp_path: Path) -> None:
     wrong = place(tmp_path, JCLOUD, uri="s3://", options={})
-    with pytest.raises(ConfigurationError, match=r"\[\[tiered\]\] s3://"):
+    with pytest.raises(errors.ConfigurationError, match=r"\[\[tiered\]\] s3://"):
         read(TieredLedgers([wrong]), 0, 0)
     (tmp_path / f"{UUID.uuid}-ledger-7-index").mkdir()
-    with pytest.raises(UnavailableError, match="cannot read"):
+    with pytest.raises(errors.UnavailableError, match="cannot read"):
         read(TieredLedgers([place(tmp_path, JCLOUD)]), 0, 0)
 
 
@@ -256,12 +250,12 @@ def test_a_place_that_cannot_be_used(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_settings(section: Mapping[str, object], said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said) as refused:
+    with pytest.raises(errors.ConfigurationError, match=said) as refused:
         ReadConfig.load({"tiered": [section]})
     assert "u:p" not in str(refused.value)
 
 
 def test_an_unknown_option_is_told_by_its_place() -> None:
     wrong = TieredConfig.model_validate({"uri": "s3://b", "options": {"regoin": "x"}})
-    with pytest.raises(ConfigurationError, match=r"\[\[tiered\]\] s3://b: .*regoin"):
+    with pytest.raises(errors.ConfigurationError, match=r"\[\[tiered\]\] s3://b: .*regoin"):
         check_storage_options(StorageConfig(), [wrong])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from offloader.turn.topic_offloader import TopicOffloader
 from tests.unit.turns.pulsar_world import World
 
 
@@ -14,3 +15,8 @@ def world(tmp_path: Path) -> Iterator[World]:
     with World(tmp_path) as found:
         found.offloader().observe(found.topic)
         yield found
+
+
+@pytest.fixture
+def offloader(world: World) -> TopicOffloader:
+    return world.offloader()

@@ -163,6 +163,16 @@ class World(ServedPulsar):
             say=self.said.append,
         )
 
+    def turn_after(self, ms: int, offloader: TopicOffloader, *, now: bool = False) -> None:
+        """A turn, once so much time has passed."""
+        self.now += ms
+        offloader.turn(self.topic, now=now)
+
+    def held_after(self, offloader: TopicOffloader) -> Position:
+        """The next entry that the hold needs after one more turn."""
+        offloader.turn(self.topic)
+        return self.held
+
     # -- what is seen of it ------------------------------------------------------------------------
 
     def table(self) -> TopicTable:

@@ -10,6 +10,7 @@ import pytest
 
 from offloader.config import load_config
 from offloader.turn import conversion_step
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.clients import Clients
 from reader.decode import Decryption
 from reader.model import Topic
@@ -163,11 +164,10 @@ def test_giving_up(plaintext: World, keys: list[str | None], rows: Found) -> Non
     assert plaintext.held.ledger == 11
 
 
-def test_a_query_of_ciphertext_that_was_given_up(world: World) -> None:
+def test_a_query_of_ciphertext_that_was_given_up(world: World, offloader: TopicOffloader) -> None:
     """Each chunk is in exactly one of the rows that a query shows of its own. Before, whoever has
     both keys waits for the rest of the message."""
     world.seal(*sent(["mine", "new"], 5))
-    offloader = world.offloader()
     offloader.turn(world.topic, now=True)
     assert decrypted(world, "mine", "new") == []
     world.now += 2 * HOUR

@@ -8,6 +8,7 @@ from offloader.convert import Conversion, ConvertedPack
 from offloader.maintenance.table_maintainer import TableMaintainer
 from offloader.schedule.next_turn import next_turn
 from offloader.turn import chunk_timeouts
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.errors import NotFoundError, UnavailableError
 from reader.model import Position
 from reader.model.columns import FIRST_CHUNK
@@ -35,13 +36,11 @@ def test_a_message_that_the_log_completes_is_never_given_up(world: World, sealed
         assert kinds(world.hot()) == [(11, 1, b"A0 A1 A2 ")]
         assert world.table().numbers(world.partition).lookback == Position(10, 1)
         world.now += 10 * HOUR
-        offloader.turn(world.topic)
-        assert world.held == Position(10, 1)
+        assert world.held_after(offloader) == Position(10, 1)
         world.seal()
     offloader.turn(world.topic, now=True)
     assert kinds(world.cold()) == [(10, 0, b"plain"), (11, 1, b"A0 A1 A2 ")]
-    offloader.turn(world.topic)
-    assert world.held == Position(12, 0)
+    assert world.held_after(offloader) == Position(12, 0)
 
 
 @pytest.mark.parametrize("skew", [-24 * HOUR, 75 * 365 * 24 * HOUR])
@@ -52,14 +51,12 @@ def test_producers_clocks_decide_nothing(world: World, skew: int) -> None:
         offloader.turn(world.topic, now=True)
         assert kinds(world.cold()) == [(10, 0, b"plain")]
         assert world.held <= Position(10, 1)
-        world.now += HOUR // 4
-    offloader.turn(world.topic, now=True)
+        world.turn_after(HOUR // 4, offloader, now=True)
     assert kinds(world.cold()) == [(10, 0, b"plain"), (10, 1, NEVER)]
     begins = [batch.to_pylist() for batch in world.table().batches(FIRST_CHUNK)]
     assert {(*row.values(),) for rows in begins for row in rows} == {(None, None), (10, 1)}
     assert world.table().numbers(world.partition).given_up == Position(10, 1)
-    offloader.turn(world.topic)
-    assert world.held == Position(11, 0)
+    assert world.held_after(offloader) == Position(11, 0)
 
 
 def test_given_up_once_and_in_the_order_of_beginnings(world: World) -> None:
@@ -75,12 +72,10 @@ def test_given_up_once_and_in_the_order_of_beginnings(world: World) -> None:
     assert world.table().numbers(world.partition).given_up is None
     for number in range(3):
         last = world.seal(entry(b"m%d" % number))
-        world.now += HOUR
-        offloader.turn(world.topic, now=True)
+        world.turn_after(HOUR, offloader, now=True)
     expected = [(10, 1, NEVER), (11, 0, b"B0 B1 "), (11, 1, b"m0"), (12, 0, b"m1"), (13, 0, b"m2")]
     assert kinds(world.cold()) == expected
-    offloader.turn(world.topic)
-    assert world.held == Position(last, 0)
+    assert world.held_after(offloader) == Position(last, 0)
     # The rest of A comes: rows of their own.
     world.write(chunk("A", 1, 3), chunk("A", 2, 3))
     late = [(last, 0, STRAY), (last, 1, STRAY)]
@@ -91,10 +86,9 @@ def test_given_up_once_and_in_the_order_of_beginnings(world: World) -> None:
 
 
 def test_many_abandoned_messages_cost_few_requests(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, offloader: TopicOffloader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neighbours are read and decoded together, and a turn gives up so many at most."""
-    offloader = world.offloader()
 
     def turns(name: str, count: int) -> list[tuple[int, int]]:
         """(rows, requests to bookies) of each turn until all messages are given up."""
@@ -120,8 +114,7 @@ def test_many_abandoned_messages_cost_few_requests(
         *[(10, n, NEVER) for n in range(200)],
         *[(11, n, NEVER) for n in range(400)],
     ]
-    offloader.turn(world.topic)
-    assert world.held == Position(12, 0)
+    assert world.held_after(offloader) == Position(12, 0)
 
 
 def test_later_chunks_of_what_was_given_up_are_rows_of_their_own(world: World) -> None:
@@ -145,9 +138,8 @@ def test_later_chunks_of_what_was_given_up_are_rows_of_their_own(world: World) -
 
 @pytest.mark.parametrize("is_open", [True, False])
 def test_a_message_that_begins_anew_is_kept_until_that_has_timed_out(
-    world: World, is_open: bool
+    world: World, offloader: TopicOffloader, is_open: bool
 ) -> None:
-    offloader = world.offloader()
     world.seal(chunk("A", 0, 3), chunk("A", 1, 3))
     offloader.turn(world.topic, now=True)
     world.now += HOUR - 1
@@ -174,11 +166,9 @@ def test_an_open_ledger_holds_nothing_for_ever(world: World, anew: bool) -> None
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
     for _ in range(3):
-        world.now += HOUR
-        offloader.turn(world.topic)
+        world.turn_after(HOUR, offloader)
     assert kinds(world.cold()) == [(10, 0, NEVER)]
-    offloader.turn(world.topic)
-    assert world.held == Position(11, 0)
+    assert world.held_after(offloader) == Position(11, 0)
 
 
 def test_a_message_that_begins_anew_while_its_topic_is_converted(world: World) -> None:
@@ -201,11 +191,9 @@ def test_a_message_that_begins_anew_while_its_topic_is_converted(world: World) -
     world.now += HOUR - 1
     assert offloader.turn(world.topic).observation.give_up_at == at_seconds(world.now + 1)
     assert world.cold() == []
-    world.now += 1
-    offloader.turn(world.topic)
+    world.turn_after(1, offloader)
     assert kinds(world.cold()) == [(10, 0, NEVER)]
-    offloader.turn(world.topic)
-    assert world.held == Position(11, 0)
+    assert world.held_after(offloader) == Position(11, 0)
 
 
 def test_what_an_open_transaction_may_go_on_with_is_kept(world: World) -> None:
@@ -216,8 +204,7 @@ def test_what_an_open_transaction_may_go_on_with_is_kept(world: World) -> None:
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
     for _ in range(3):
-        world.now += HOUR
-        offloader.turn(world.topic)
+        world.turn_after(HOUR, offloader)
     assert world.cold() == []
     assert world.table().numbers(world.partition).lookback == Position(10, 0)
     world.ml.open, world.ml.aborted = {}, {1}
@@ -231,17 +218,14 @@ def test_a_broker_whose_clock_was_ahead_holds_nothing_for_ever(world: World) -> 
     world.ledger(10).closed_ms = START + 75 * 365 * 24 * HOUR
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
-    world.now += HOUR - 1
-    offloader.turn(world.topic)
+    world.turn_after(HOUR - 1, offloader)
     assert world.cold() == []
-    world.now += 1
-    offloader.turn(world.topic)
+    world.turn_after(1, offloader)
     assert kinds(world.cold()) == [(10, 0, NEVER)]
 
 
-def test_this_hosts_clock_decides_nothing(world: World) -> None:
+def test_this_hosts_clock_decides_nothing(world: World, offloader: TopicOffloader) -> None:
     world.seal(chunk("A", 0, 3))
-    offloader = world.offloader()
     for skew in (0, 48 * HOUR):
         world.skew = skew
         offloader.turn(world.topic, now=True)
@@ -337,8 +321,7 @@ def test_a_topic_that_is_made_again_while_a_message_is_incomplete(world: World) 
     offloader = world.offloader()
     world.seal(PLAIN, chunk("A", 0, 3))
     offloader.turn(world.topic, now=True)
-    offloader.turn(world.topic)
-    assert world.held == Position(10, 1)
+    assert world.held_after(offloader) == Position(10, 1)
     world.make_topic(20, "2026-02-02T00:00:00Z")
     world.said.clear()
     world.seal(chunk("A", 1, 3), entry(b"new"))
@@ -352,8 +335,7 @@ def test_a_topic_that_is_made_again_while_a_message_is_incomplete(world: World) 
     found = offloader.turn(world.topic)
     assert found.committed
     assert kinds(world.cold()) == [(10, 0, b"plain"), *rows]
-    offloader.turn(world.topic)
-    assert world.held == Position(21, 0)
+    assert world.held_after(offloader) == Position(21, 0)
     assert world.table().numbers(world.partition).lookback is None
 
 
@@ -364,8 +346,7 @@ def test_a_topic_that_is_made_again_and_stays_empty(world: World) -> None:
     created = world.table().created_at(world.partition)
     world.make_topic(20, "2026-02-02T00:00:00Z")
     for _ in range(3):
-        world.now += HOUR
-        offloader.turn(world.topic)
+        world.turn_after(HOUR, offloader)
     assert kinds(world.cold()) == [(10, 0, b"plain")]
     assert world.table().numbers(world.partition).lookback is None
     assert world.table().created_at(world.partition) == created, "nothing of the new one is in it"
@@ -386,8 +367,7 @@ def test_a_ledger_is_deleted_under_an_incomplete_message(world: World) -> None:
     offloader.turn(world.topic, now=True)
     assert kinds(world.cold()) == [(11, 0, b"plain"), *rows]
     assert [line for line in world.said if "ledger 10 was deleted while" in line]
-    offloader.turn(world.topic)
-    assert world.held == Position(13, 0)
+    assert world.held_after(offloader) == Position(13, 0)
 
 
 def test_what_was_lost_with_a_deleted_ledger_stops_nothing(world: World) -> None:
@@ -400,8 +380,7 @@ def test_what_was_lost_with_a_deleted_ledger_stops_nothing(world: World) -> None
     world.now += HOUR
     assert offloader.turn(world.topic).committed
     assert kinds(world.cold()) == [(11, 0, NEVER)]
-    offloader.turn(world.topic)
-    assert world.held == Position(12, 0)
+    assert world.held_after(offloader) == Position(12, 0)
 
 
 def test_a_query_from_before_a_message_was_given_up(world: World) -> None:
@@ -413,8 +392,7 @@ def test_a_query_from_before_a_message_was_given_up(world: World) -> None:
     assert kinds(query()) == rows
     offloader = world.offloader()
     offloader.turn(world.topic, now=True)
-    world.now += HOUR
-    offloader.turn(world.topic)
+    world.turn_after(HOUR, offloader)
     assert kinds(query()) == rows, "Pulsar has them still"
     for one in (10, 11):
         world.delete(one)
@@ -432,8 +410,7 @@ def test_chunks_that_came_after_their_message_was_given_up(world: World) -> None
     query = world.pinned()
     rows = [(12, 0, b"plain"), (12, 2, b"plain")]
     assert kinds(query()) == rows
-    world.now += 2 * HOUR
-    offloader.turn(world.topic)
+    world.turn_after(2 * HOUR, offloader)
     assert kinds(world.cold())[0] == (10, 0, NEVER)
     assert kinds(query()) == rows, "Pulsar has them still"
     world.seal()
@@ -455,8 +432,7 @@ def test_what_was_given_up_stands_for_no_row_that_has_expired(
         world.seal(old, chunk("A", 0, 3) if with_chunk else PLAIN)
         query = world.pinned()
         offloader.turn(world.topic, now=True)
-        world.now += 2 * HOUR
-        offloader.turn(world.topic)
+        world.turn_after(2 * HOUR, offloader)
         TableMaintainer(world.clients.storage, world.config.offload).maintain(world.topic)
         assert len(world.cold()) == 1
         world.delete(10)

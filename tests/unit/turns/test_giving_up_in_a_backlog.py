@@ -6,6 +6,7 @@ import pytest
 
 from offloader.convert import Conversion, ConvertedPack
 from offloader.schedule.policy import within
+from offloader.turn.topic_offloader import TopicOffloader
 from reader.model import Position
 from tests.unit.decode.entries import entry
 from tests.unit.turns.pulsar_world import HOUR, NEVER, PLAIN, World, at_seconds, chunk, kinds
@@ -96,14 +97,12 @@ def test_sealed_ledgers_that_are_not_due_come_first(world: World) -> None:
     assert kinds(world.cold()) == [(10, 0, NEVER), (11, 0, b"plain")]
 
 
-def test_empty_ledgers_hold_nothing_up(world: World) -> None:
+def test_empty_ledgers_hold_nothing_up(world: World, offloader: TopicOffloader) -> None:
     """They alone are never due."""
-    offloader = world.offloader()
     world.seal(chunk("A", 0, 2))
     offloader.turn(world.topic, now=True)
     world.seal()
-    world.now += HOUR
-    offloader.turn(world.topic)
+    world.turn_after(HOUR, offloader)
     assert kinds(world.cold()) == [(10, 0, NEVER)]
 
 
@@ -130,7 +129,7 @@ def test_ledgers_that_are_sealed_while_others_are_converted_hold_nothing_up(worl
 
 
 def test_what_an_open_transaction_may_go_on_with_is_not_looked_for_in_each_commit(
-    world: World,
+    world: World, offloader: TopicOffloader
 ) -> None:
     world.state.transactions = True
     world.ml.open = {1: (11, 0), 2: (12, 1)}
@@ -138,7 +137,6 @@ def test_what_an_open_transaction_may_go_on_with_is_not_looked_for_in_each_commi
     world.seal(entry(b"first", txnid_most_bits=0, txnid_least_bits=1))
     world.write(PLAIN, chunk("A", 1, 3, txnid_most_bits=0, txnid_least_bits=2))
     world.now += HOUR
-    offloader = world.offloader()
     offloader.turn(world.topic, now=True)
     assert 12 in world.read
     del world.ml.open[1]

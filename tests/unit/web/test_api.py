@@ -4,7 +4,7 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,23 +29,29 @@ OFFLOAD = "/api/topics/shop/live/orders/offload"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A world that is running."""
+    made = World()
+    with made.running():
+        yield made
+
+
 def settled(world: World, path: str) -> dict[str, Any]:
     world.ahead += 1.1  # an overview is kept for a second
     value: dict[str, Any] = world.get(path).json()
     return value
 
 
-def test_all_topics() -> None:
-    world = World()
-    with world.running():
-        found = settled(world, "/api/topics")
-        assert [one["topic"] for one in found["topics"]] == ["shop/live/orders", "shop/live/a/b c"]
-        [row, _] = found["topics"]
-        assert row["lag"] == {"ledgers": 2, "bytes": 300, "seconds": 0.0}
-        assert (row["open_bytes"], row["state"], row["last_commit"]) == (40, "fine", None)
-        assert row["published_bytes_per_second"] is None, "brokers did not say"
-        assert found["totals"]["lag"]["ledgers"] == 4
-        assert found["state"] == "serving"
+def test_all_topics(world: World) -> None:
+    found = settled(world, "/api/topics")
+    assert [one["topic"] for one in found["topics"]] == ["shop/live/orders", "shop/live/a/b c"]
+    [row, _] = found["topics"]
+    assert row["lag"] == {"ledgers": 2, "bytes": 300, "seconds": 0.0}
+    assert (row["open_bytes"], row["state"], row["last_commit"]) == (40, "fine", None)
+    assert row["published_bytes_per_second"] is None, "brokers did not say"
+    assert found["totals"]["lag"]["ledgers"] == 4
+    assert found["state"] == "serving"
 
 
 def test_a_request_with_progress_and_a_result() -> None:
@@ -165,15 +171,13 @@ def test_a_request_that_fails() -> None:
         ("bearer the-token-of-the-page", 202),
     ],
 )
-def test_who_may_change_something(header: str | None, status: int) -> None:
-    world = World()
-    with world.running():
-        headers = {} if header is None else {"authorization": header}
-        [answer] = world.ask(("POST", OFFLOAD), **headers)
-        assert answer.status_code == status
-        outcome = "accepted" if status == 202 else "refused"
-        counted = f'pulsar_lake_offload_requests_total{{outcome="{outcome}"}} 1.0'
-        assert counted in world.get("/metrics").text
+def test_who_may_change_something(world: World, header: str | None, status: int) -> None:
+    headers = {} if header is None else {"authorization": header}
+    [answer] = world.ask(("POST", OFFLOAD), **headers)
+    assert answer.status_code == status
+    outcome = "accepted" if status == 202 else "refused"
+    counted = f'pulsar_lake_offload_requests_total{{outcome="{outcome}"}} 1.0'
+    assert counted in world.get("/metrics").text
 
 
 def test_without_a_token_nobody_changes_anything() -> None:
@@ -216,43 +220,35 @@ def test_a_token_file_is_read_afresh(tmp_path: Path) -> None:
         ("GET", "/static/%2e%2e/security.py", 404),
     ],
 )
-def test_what_is_refused_says_so_in_json(method: str, path: str, status: int) -> None:
-    world = World()
-    with world.running():
-        [answer] = world.ask((method, path), **BEARER)
-        assert answer.status_code == status
-        assert answer.json()["error"]
+def test_what_is_refused_says_so_in_json(world: World, method: str, path: str, status: int) -> None:
+    [answer] = world.ask((method, path), **BEARER)
+    assert answer.status_code == status
+    assert answer.json()["error"]
 
 
-def test_names_with_slashes_and_spaces() -> None:
-    world = World()
-    with world.running():
-        path = "/api/topics/shop/live/a%2Fb%20c"
-        assert path.endswith(BILLS.rest_path)
-        [answer] = world.ask(("POST", f"{path}/offload"), **BEARER)
-        assert answer.json()["topic"] == "shop/live/a/b c"
-        assert world.get("/api/topics/shop/live/a/b%20c").status_code == 404, "b c of a topic a"
+def test_names_with_slashes_and_spaces(world: World) -> None:
+    path = "/api/topics/shop/live/a%2Fb%20c"
+    assert path.endswith(BILLS.rest_path)
+    [answer] = world.ask(("POST", f"{path}/offload"), **BEARER)
+    assert answer.json()["topic"] == "shop/live/a/b c"
+    assert world.get("/api/topics/shop/live/a/b%20c").status_code == 404, "b c of a topic a"
 
 
-def test_wait_is_a_number() -> None:
-    world = World()
-    with world.running():
-        [made] = world.ask(("POST", OFFLOAD), **BEARER)
-        for text in ("x", "-1", "nan", "inf"):
-            assert world.get(f"{made.json()['url']}?wait={text}").status_code == 400
+def test_wait_is_a_number(world: World) -> None:
+    [made] = world.ask(("POST", OFFLOAD), **BEARER)
+    for text in ("x", "-1", "nan", "inf"):
+        assert world.get(f"{made.json()['url']}?wait={text}").status_code == 400
 
 
-def test_a_detail_that_cannot_be_had_leaves_what_is_known() -> None:
-    world = World()
-    with world.running():
-        found = world.get("/api/topics/shop/live/orders").json()
-        assert found["lag"]["ledgers"] == 2
-        assert [one["lag_ledgers"] for one in found["partitions"]] == [2]
-        assert found["observed_at"] <= found["at"]
-        assert found["errors"]
-        answer = world.get("/api/topics/shop/live/orders/segments")
-        assert answer.status_code == 503
-        assert "127.0.0.1:1" in answer.text
+def test_a_detail_that_cannot_be_had_leaves_what_is_known(world: World) -> None:
+    found = world.get("/api/topics/shop/live/orders").json()
+    assert found["lag"]["ledgers"] == 2
+    assert [one["lag_ledgers"] for one in found["partitions"]] == [2]
+    assert found["observed_at"] <= found["at"]
+    assert found["errors"]
+    answer = world.get("/api/topics/shop/live/orders/segments")
+    assert answer.status_code == 503
+    assert "127.0.0.1:1" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -305,37 +301,33 @@ def test_every_answer_is_guarded() -> None:
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_no_answer_has_a_secret() -> None:
-    world = World()
-    with world.running():
-        [made] = world.ask(("POST", OFFLOAD), **BEARER)
-        paths = ["/", "/topic", "/api/topics", "/api/commits", "/api/errors", "/metrics"]
-        paths += ["/api/topics/shop/live/orders", "/api/topics/shop/live/orders/segments"]
-        paths += ["/healthz", "/readyz", made.json()["url"], "/nothing"]
-        for answer in world.ask(*paths):
-            for secret in (TOKEN, "the-pulsar-token", "the-key"):
-                assert secret not in answer.text
-                assert secret not in str(answer.headers)
-        assert TOKEN not in made.text
+def test_no_answer_has_a_secret(world: World) -> None:
+    [made] = world.ask(("POST", OFFLOAD), **BEARER)
+    paths = ["/", "/topic", "/api/topics", "/api/commits", "/api/errors", "/metrics"]
+    paths += ["/api/topics/shop/live/orders", "/api/topics/shop/live/orders/segments"]
+    paths += ["/healthz", "/readyz", made.json()["url"], "/nothing"]
+    for answer in world.ask(*paths):
+        for secret in (TOKEN, "the-pulsar-token", "the-key"):
+            assert secret not in answer.text
+            assert secret not in str(answer.headers)
+    assert TOKEN not in made.text
     assert TOKEN not in repr(world.config)
 
 
-def test_an_internal_error_is_logged_and_affects_nothing_else() -> None:
-    world = World()
-    with world.running():
-        assert world.get("/api/topics/%00/%0A/x").status_code == 404
+def test_an_internal_error_is_logged_and_affects_nothing_else(world: World) -> None:
+    assert world.get("/api/topics/%00/%0A/x").status_code == 404
 
-        def broken() -> None:
-            raise ZeroDivisionError("not <i>foreseen</i>")
+    def broken() -> None:
+        raise ZeroDivisionError("not <i>foreseen</i>")
 
-        world.storage = broken
-        answer = world.get("/readyz")
-        assert answer.status_code == 500
-        assert answer.json() == {"error": "internal error; see the offloader's log"}
-        assert "ZeroDivisionError" not in answer.text
-        [line] = world.said
-        assert "ZeroDivisionError" in line
-        assert world.get("/healthz").status_code == 200
+    world.storage = broken
+    answer = world.get("/readyz")
+    assert answer.status_code == 500
+    assert answer.json() == {"error": "internal error; see the offloader's log"}
+    assert "ZeroDivisionError" not in answer.text
+    [line] = world.said
+    assert "ZeroDivisionError" in line
+    assert world.get("/healthz").status_code == 200
 
 
 def test_ready_and_healthy() -> None:

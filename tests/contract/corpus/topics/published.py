@@ -10,6 +10,7 @@ from typing import Any
 from testbed.publish import BYTES, Message, avro_schema, json_schema, primitive_schema, publish
 from tests.contract.corpus import Kind, Place
 from tests.contract.rows import Key, Row, plain
+from tests.support.schemas import avro_record
 
 
 @dataclass(frozen=True)
@@ -110,22 +111,18 @@ ORDER = {
     ],
 }
 
-EXACT = {
-    "type": "record",
-    "name": "Exact",
-    "fields": [
-        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
-        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
-        {"name": "millis", "type": {"type": "long", "logicalType": "timestamp-millis"}},
-        {
-            "name": "price",
-            "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 3},
-        },
-        {"name": "raw", "type": "bytes"},
-        {"name": "pair", "type": {"type": "fixed", "name": "Pair", "size": 2}},
-        {"name": "either", "type": ["null", "string", "long"]},
-    ],
-}
+EXACT = avro_record(
+    "Exact",
+    {
+        "day": {"type": "int", "logicalType": "date"},
+        "at": {"type": "long", "logicalType": "timestamp-micros"},
+        "millis": {"type": "long", "logicalType": "timestamp-millis"},
+        "price": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 3},
+        "raw": "bytes",
+        "pair": {"type": "fixed", "name": "Pair", "size": 2},
+        "either": ["null", "string", "long"],
+    },
+)
 
 
 def _order(rng: random.Random, number: int) -> Row:

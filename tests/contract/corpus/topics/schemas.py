@@ -10,6 +10,7 @@ from tests.contract.kinds import Case, clients, edges, keyvalue, protobuf, recor
 from tests.contract.kinds.columns import key_value_columns
 from tests.contract.kinds.primitives import PRIMITIVES
 from tests.contract.rows import Row
+from tests.support.schemas import avro_record
 
 
 def _of_case(case: Case) -> Kind:
@@ -140,11 +141,7 @@ def _auto_produce(kind: str) -> Kind:
 
 def _large_pairs(encoding: str) -> Kind:
     """Chunks, keys, schemas and transactions at once."""
-    definition: Json = {
-        "type": "record",
-        "name": "Document",
-        "fields": [{"name": "id", "type": "long"}, {"name": "text", "type": "string"}],
-    }
+    definition: Json = avro_record("Document", {"id": "long", "text": "string"})
     document = {"type": "AVRO", "definition": definition}
     schema = {"type": "KEY_VALUE", "key": document, "value": document, "encoding": encoding}
 

@@ -1,6 +1,5 @@
 """What changes while a stream stands still or runs: its rows are the same, or it says why not."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,12 +7,13 @@ from pyspark.errors import StreamingQueryException
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
-from tests.spark.stream.conftest import Topic
+from tests.spark.stream.conftest import Make
 from tests.spark.stream.runs import ids, reader, run
+from tests.support.fixtures import Offload
 
 
 def test_lost_messages_stop_the_stream(
-    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, admin: Admin, make: Make, tmp_path: Path
 ) -> None:
     topic = make(1)
     topic.send(0, 20)
@@ -32,11 +32,7 @@ def test_lost_messages_stop_the_stream(
 
 
 def test_a_topic_of_which_pulsar_has_nothing_left(
-    lake: PulsarLake,
-    admin: Admin,
-    make: Callable[[int], Topic],
-    offload: Callable[[str], None],
-    tmp_path: Path,
+    lake: PulsarLake, admin: Admin, make: Make, offload: Offload, tmp_path: Path
 ) -> None:
     """Its broker says that its last message is -1:-1; the table says where it ends."""
     topic = make(1)
@@ -62,11 +58,7 @@ def test_a_topic_of_which_pulsar_has_nothing_left(
 
 
 def test_several_topics_have_the_columns_of_all(
-    lake: PulsarLake,
-    admin: Admin,
-    make: Callable[[int], Topic],
-    offload: Callable[[str], None],
-    tmp_path: Path,
+    lake: PulsarLake, admin: Admin, make: Make, offload: Offload, tmp_path: Path
 ) -> None:
     one, other = make(1), make(2)
     one.send(0, 20)

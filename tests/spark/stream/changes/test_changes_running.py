@@ -1,20 +1,17 @@
 """What changes while a stream runs: each message comes once, without a restart."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until
-from tests.spark.stream.conftest import Topic
+from tests.spark.stream.conftest import Make
 from tests.spark.stream.runs import ids, reader, run, running
 
 
-def test_topics_of_a_pattern_that_come(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
-) -> None:
+def test_topics_of_a_pattern_that_come(lake: PulsarLake, make: Make, tmp_path: Path) -> None:
     first = make(1)
     first.send(0, 20)
     pattern = reader(lake, topicsPattern=f"{first.namespace}/orders.*", startingPosition="latest")
@@ -28,9 +25,7 @@ def test_topics_of_a_pattern_that_come(
         assert topics == {first.name, second.name}
 
 
-def test_two_streams_of_one_topic(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
-) -> None:
+def test_two_streams_of_one_topic(lake: PulsarLake, make: Make, tmp_path: Path) -> None:
     """Also where they were asked for by the same words."""
     topic = make(2)
     topic.send(0, 60)
@@ -46,7 +41,7 @@ def test_two_streams_of_one_topic(
 
 
 def test_a_topic_that_is_deleted_while_it_runs(
-    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, admin: Admin, make: Make, tmp_path: Path
 ) -> None:
     topic = make(1)
     topic.send(0, 20)
@@ -58,7 +53,7 @@ def test_a_topic_that_is_deleted_while_it_runs(
 
 
 def test_a_topic_of_a_pattern_that_is_deleted(
-    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, admin: Admin, make: Make, tmp_path: Path
 ) -> None:
     kept, dropped = make(1), make(1)
     kept.send(0, 20)

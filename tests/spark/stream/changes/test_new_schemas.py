@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from spark_ext import PulsarLake
 from testbed.admin import Admin
-from tests.spark.stream.conftest import Topic
+from tests.spark.stream.conftest import Make
 from tests.spark.stream.runs import ids, reader, run, running
 
 
@@ -49,7 +49,7 @@ def test_members_that_are_added(
     where: str,
     lake: PulsarLake,
     admin: Admin,
-    make: Callable[[int], Topic],
+    make: Make,
     offload: Callable[[str], None],
     tmp_path: Path,
 ) -> None:
@@ -82,7 +82,7 @@ def test_members_that_are_added(
 
 
 def test_a_column_that_is_added_and_one_that_is_removed(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, make: Make, tmp_path: Path
 ) -> None:
     topic = make(1)
     topic.send(0, 20, note="old")
@@ -102,9 +102,7 @@ def test_a_column_that_is_added_and_one_that_is_removed(
         assert {row.more for row in stream.batches[0]} == {"x"}
 
 
-def test_a_type_that_is_changed(
-    lake: PulsarLake, admin: Admin, make: Callable[[int], Topic], tmp_path: Path
-) -> None:
+def test_a_type_that_is_changed(lake: PulsarLake, admin: Admin, make: Make, tmp_path: Path) -> None:
     """The column stays as it is, and what does not fit it is rescued."""
     topic = make(1)
     admin.set_schema_compatibility(topic.namespace, "ALWAYS_COMPATIBLE")
@@ -121,7 +119,7 @@ def test_a_type_that_is_changed(
 
 @pytest.mark.long
 def test_a_topic_of_a_pattern_that_does_not_fit(
-    lake: PulsarLake, make: Callable[[int], Topic], tmp_path: Path
+    lake: PulsarLake, make: Make, tmp_path: Path
 ) -> None:
     first = make(1)
     first.send(0, 20)

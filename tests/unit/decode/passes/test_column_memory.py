@@ -7,44 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
+from reader.decode import tables
 from reader.decode.arrays import Rows
 from reader.decode.metadata_columns import MetadataColumns
-from reader.decode.tables import (
-    BARE,
-    E_BEGIN_ENTRY,
-    E_BEGIN_LEDGER,
-    E_BROKER,
-    E_DELIVER,
-    E_FIELDS,
-    E_FLAGS,
-    E_INDEX,
-    E_KIND,
-    E_MESSAGES,
-    E_PRODUCER,
-    E_PRODUCER_LENGTH,
-    E_PUBLISH,
-    E_REASON,
-    E_REPLICATED,
-    E_REPLICATED_LENGTH,
-    E_SCHEMA,
-    HAS_INDEX,
-    MESSAGES,
-    NO_TIME,
-    P_FIELDS,
-    R_BASE64,
-    R_BATCH,
-    R_ENTRY,
-    R_EVENT,
-    R_FIELDS,
-    R_KEY,
-    R_KEY_LENGTH,
-    R_ORDERING,
-    R_ORDERING_LENGTH,
-    R_PAYLOAD_LENGTH,
-    R_PROPERTIES,
-    R_SEQUENCE,
-    R_SOFT,
-)
 from reader.model.columns import METADATA, METADATA_NAMES
 
 _TEXT = bytes(range(97, 123)) * 4
@@ -59,24 +24,28 @@ def _some(random: np.random.Generator, values: _Int64s, unset: int, share: float
 def _tables(seed: int, count: int) -> Rows:
     """Rows of some entries; by the seed columns are NULL nowhere, here and there or everywhere."""
     random = np.random.default_rng(seed)
-    entries: _Int64s = random.integers(-5, 50, (E_FIELDS, 7))
-    entries[E_KIND] = random.choice([MESSAGES, BARE], 7, p=[0.8, 0.2])
-    entries[E_FLAGS] = random.choice([0, HAS_INDEX], 7)
-    entries[E_REASON] = 0
-    for field, unset in ((E_PUBLISH, NO_TIME), (E_BROKER, NO_TIME), (E_DELIVER, NO_TIME)):
+    entries: _Int64s = random.integers(-5, 50, (tables.E_FIELDS, 7))
+    entries[tables.E_KIND] = random.choice([tables.MESSAGES, tables.BARE], 7, p=[0.8, 0.2])
+    entries[tables.E_FLAGS] = random.choice([0, tables.HAS_INDEX], 7)
+    entries[tables.E_REASON] = 0
+    for field, unset in (
+        (tables.E_PUBLISH, tables.NO_TIME),
+        (tables.E_BROKER, tables.NO_TIME),
+        (tables.E_DELIVER, tables.NO_TIME),
+    ):
         entries[field] = _some(random, entries[field], unset, random.choice([0.0, 0.4, 1.0]))
-    rows: _Int64s = random.integers(-5, 50, (R_FIELDS, count + 3))
-    rows[R_ENTRY] = np.sort(random.integers(0, 7, count + 3))
-    rows[R_SOFT] = 0
-    rows[R_BASE64] = random.integers(0, 2, count + 3)
-    rows[R_BATCH] = random.integers(-1, 3, count + 3)
-    rows[R_EVENT] = _some(random, rows[R_EVENT], NO_TIME, 0.4)
-    rows[R_PROPERTIES] = -(seed % 2)
+    rows: _Int64s = random.integers(-5, 50, (tables.R_FIELDS, count + 3))
+    rows[tables.R_ENTRY] = np.sort(random.integers(0, 7, count + 3))
+    rows[tables.R_SOFT] = 0
+    rows[tables.R_BASE64] = random.integers(0, 2, count + 3)
+    rows[tables.R_BATCH] = random.integers(-1, 3, count + 3)
+    rows[tables.R_EVENT] = _some(random, rows[tables.R_EVENT], tables.NO_TIME, 0.4)
+    rows[tables.R_PROPERTIES] = -(seed % 2)
     for table, at, length in (
-        (entries, E_PRODUCER, E_PRODUCER_LENGTH),
-        (entries, E_REPLICATED, E_REPLICATED_LENGTH),
-        (rows, R_KEY, R_KEY_LENGTH),
-        (rows, R_ORDERING, R_ORDERING_LENGTH),
+        (entries, tables.E_PRODUCER, tables.E_PRODUCER_LENGTH),
+        (entries, tables.E_REPLICATED, tables.E_REPLICATED_LENGTH),
+        (rows, tables.R_KEY, tables.R_KEY_LENGTH),
+        (rows, tables.R_ORDERING, tables.R_ORDERING_LENGTH),
     ):
         some = table.shape[1]
         sizes: _Int64s = random.integers(0, 30, size=(some,))
@@ -91,7 +60,7 @@ def _tables(seed: int, count: int) -> Rows:
         inflated=np.frombuffer(_TEXT[::-1], np.uint8),
         entries=entries,
         rows=rows,
-        pairs=np.empty((P_FIELDS, 0), np.int64),
+        pairs=np.empty((tables.P_FIELDS, 0), np.int64),
         count=count,
     )
 
@@ -105,40 +74,48 @@ def _expected(rows: Rows) -> dict[str, list[Any]]:
         return None if size < 0 else source[start : start + size].tobytes()
 
     for r in range(rows.count):
-        i = int(rows.rows[R_ENTRY, r])
+        i = int(rows.rows[tables.R_ENTRY, r])
         e, row = rows.entries[:, i], rows.rows[:, r]
         times = {
-            "__publishTime": e[E_PUBLISH],
-            "__eventTime": row[R_EVENT],
-            "__brokerPublishTime": e[E_BROKER],
-            "__deliverAt": e[E_DELIVER],
+            "__publishTime": e[tables.E_PUBLISH],
+            "__eventTime": row[tables.R_EVENT],
+            "__brokerPublishTime": e[tables.E_BROKER],
+            "__deliverAt": e[tables.E_DELIVER],
         }
-        index = e[E_INDEX]
-        if row[R_BATCH] >= 0:
-            index = index - (e[E_MESSAGES] - 1) + row[R_BATCH]
-        key, producer = text(rows.rows, R_KEY, r), text(rows.entries, E_PRODUCER, i)
-        origin = text(rows.entries, E_REPLICATED, i)
+        index = e[tables.E_INDEX]
+        if row[tables.R_BATCH] >= 0:
+            index = index - (e[tables.E_MESSAGES] - 1) + row[tables.R_BATCH]
+        key, producer = text(rows.rows, tables.R_KEY, r), text(rows.entries, tables.E_PRODUCER, i)
+        origin = text(rows.entries, tables.E_REPLICATED, i)
         values: dict[str, Any] = {
-            name: None if at == NO_TIME else int(at) for name, at in times.items()
+            name: None if at == tables.NO_TIME else int(at) for name, at in times.items()
         } | {
             "__partition": 3,
             "__ledgerId": int(rows.ledger_ids[i]),
             "__entryId": int(rows.entry_ids[i]),
-            "__batchIndex": int(row[R_BATCH]),
+            "__batchIndex": int(row[tables.R_BATCH]),
             "__key": None if key is None else key.decode(),
-            "__keyBase64": None if key is None else bool(row[R_BASE64]),
-            "__orderingKey": text(rows.rows, R_ORDERING, r),
-            "__messageProperties": None if row[R_PROPERTIES] < 0 else [],
-            "__index": int(index) if e[E_FLAGS] & HAS_INDEX else None,
+            "__keyBase64": None if key is None else bool(row[tables.R_BASE64]),
+            "__orderingKey": text(rows.rows, tables.R_ORDERING, r),
+            "__messageProperties": None if row[tables.R_PROPERTIES] < 0 else [],
+            "__index": int(index) if e[tables.E_FLAGS] & tables.HAS_INDEX else None,
             "__producerName": None if producer is None else producer.decode(),
             "__replicatedFrom": None if origin is None else origin.decode(),
-            "__sequenceId": None if e[E_KIND] == BARE else int(row[R_SEQUENCE]),
-            "__schemaVersion": int(e[E_SCHEMA]) if e[E_SCHEMA] >= 0 else None,
-            "__tombstone": bool(e[E_KIND] == MESSAGES and row[R_PAYLOAD_LENGTH] <= 0),
+            "__sequenceId": None
+            if e[tables.E_KIND] == tables.BARE
+            else int(row[tables.R_SEQUENCE]),
+            "__schemaVersion": int(e[tables.E_SCHEMA]) if e[tables.E_SCHEMA] >= 0 else None,
+            "__tombstone": bool(
+                e[tables.E_KIND] == tables.MESSAGES and row[tables.R_PAYLOAD_LENGTH] <= 0
+            ),
             "__encryptionContext": None,
             "__otherMetadata": None,
-            "__firstChunkLedgerId": int(e[E_BEGIN_LEDGER]) if e[E_BEGIN_LEDGER] >= 0 else None,
-            "__firstChunkEntryId": int(e[E_BEGIN_ENTRY]) if e[E_BEGIN_ENTRY] >= 0 else None,
+            "__firstChunkLedgerId": int(e[tables.E_BEGIN_LEDGER])
+            if e[tables.E_BEGIN_LEDGER] >= 0
+            else None,
+            "__firstChunkEntryId": int(e[tables.E_BEGIN_ENTRY])
+            if e[tables.E_BEGIN_ENTRY] >= 0
+            else None,
         }
         for name, value in values.items():
             found[name].append(value)
@@ -165,26 +142,28 @@ def test_columns_are_what_the_tables_say(names: tuple[str, ...]) -> None:
         for name in given:
             assert arrays[name].type == METADATA.field(name).type
             assert _values(arrays[name]) == expected[name], (seed, name)
-        assert versions.tolist() == rows.entry(E_SCHEMA).tolist()
+        assert versions.tolist() == rows.entry(tables.E_SCHEMA).tolist()
 
 
 @pytest.mark.parametrize("last", [False, True])
 def test_a_rescued_row_is_seen(last: bool) -> None:
     rows = _tables(1, 9)
     columns = MetadataColumns(())
-    rows.rows[R_SOFT, 9:] = 1  # behind the rows
+    rows.rows[tables.R_SOFT, 9:] = 1  # behind the rows
     assert not columns.of(rows, encrypted=False)[2]
     if last:
-        rows.rows[R_SOFT, 8] = 1
+        rows.rows[tables.R_SOFT, 8] = 1
     else:
-        rows.entries[E_REASON, rows.rows[R_ENTRY, 0]] = 1
+        rows.entries[tables.E_REASON, rows.rows[tables.R_ENTRY, 0]] = 1
     assert columns.of(rows, encrypted=False)[2]
 
 
-@pytest.mark.parametrize(("field", "value"), [(R_KEY, 90), (R_KEY, ~90), (R_ENTRY, 7)])
+@pytest.mark.parametrize(
+    ("field", "value"), [(tables.R_KEY, 90), (tables.R_KEY, ~90), (tables.R_ENTRY, 7)]
+)
 def test_nothing_outside_of_the_tables_is_read(field: int, value: int) -> None:
     rows = _tables(1, 9)
-    rows.rows[R_KEY_LENGTH, 4] = 29
+    rows.rows[tables.R_KEY_LENGTH, 4] = 29
     rows.rows[field, 4] = value
     with pytest.raises(IndexError):
         MetadataColumns(("__key",)).of(rows, encrypted=False)

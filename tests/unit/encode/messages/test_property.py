@@ -10,15 +10,7 @@ from reader.encode import Compression, Encryption, EntryFormat
 from reader.sink.staged_entries import read_entries, staged_entry
 from tests.support.examples import examples
 from tests.unit.decode.test_decryption import RSA, pem
-from tests.unit.encode.messages.encoding import (
-    Row,
-    decoded,
-    encode,
-    expected,
-    independent,
-    public_rsa,
-    stored,
-)
+from tests.unit.encode.messages import encoding
 from tests.unit.encode.messages.proto import batch_of
 
 MOST = 6 << 10
@@ -29,9 +21,9 @@ BYTES = st.binary(max_size=40) | st.builds(
 )
 
 
-def rows_with(keys: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Row]]:
+def rows_with(keys: st.SearchStrategy[Any]) -> st.SearchStrategy[list[encoding.Row]]:
     one = st.builds(
-        Row,
+        encoding.Row,
         value=st.none() | BYTES,
         key=st.none() | keys,
         base64=st.none(),
@@ -55,13 +47,15 @@ FORMS = st.builds(
 
 @settings(max_examples=examples(300), deadline=None)
 @given(ROWS, FORMS, st.booleans(), st.integers(1, 4), st.integers(0, 1 << 40))
-def test_rows(rows: list[Row], form: EntryFormat, sealed: bool, calls: int, first: int) -> None:
-    encryption = Encryption({"k": public_rsa()}) if sealed else None
-    made = encode(rows, form, encryption, calls=calls)
+def test_rows(
+    rows: list[encoding.Row], form: EntryFormat, sealed: bool, calls: int, first: int
+) -> None:
+    encryption = Encryption({"k": encoding.public_rsa()}) if sealed else None
+    made = encoding.encode(rows, form, encryption, calls=calls)
     entries = list(read_entries(memoryview(b"".join(b"".join(staged_entry(one)) for one in made))))
-    assert max((len(one) - 10 for one in stored(entries, first)), default=0) <= MOST
-    found = decoded(entries, first, decryption=Decryption({"k": pem(RSA)}.get))
-    wanted = expected(rows)
+    assert max((len(one) - 10 for one in encoding.stored(entries, first)), default=0) <= MOST
+    found = encoding.decoded(entries, first, decryption=Decryption({"k": pem(RSA)}.get))
+    wanted = encoding.expected(rows)
     assert [{name: row[name] for name in wanted[0]} for row in found] == wanted
     ids = [row["__sequenceId"] for row in found]
     if sealed:
@@ -70,7 +64,7 @@ def test_rows(rows: list[Row], form: EntryFormat, sealed: bool, calls: int, firs
         assert firsts == sorted(set(ids))
         return
     assert ids == sorted(set(ids))
-    for one in independent(entries, first):
+    for one in encoding.independent(entries, first):
         if one.metadata.HasField("num_messages_in_batch"):
             messages = batch_of(one.plain)
             assert len(messages) == one.metadata.num_messages_in_batch <= form.messages

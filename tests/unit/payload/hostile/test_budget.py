@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from reader.kernels.byte_spans import ByteSpans
 from reader.payload import DecodedPayload, OutputBudget, PayloadDecoder, payload_fields
 from tests.support.examples import examples
+from tests.support.schemas import avro_record
 from tests.unit.decode.entries import varint
 from tests.unit.payload.cases import Given, decode, decoder, rows, shown, versions
 from tests.unit.payload.hostile.amplified import zigzag
@@ -81,8 +82,7 @@ def test_in_pieces_rows_are_the_same(
 @pytest.mark.parametrize("kind", ["AVRO", "JSON"])
 def test_items_stop_a_call_and_one_message_may_be_rescued(kind: str) -> None:
     items = {"type": "array", "items": "long"}
-    infos = versions((kind, {"type": "record", "name": "R", "fields": [
-        {"name": "a", "type": items}, {"name": "i", "type": "long"}]}))  # fmt: skip
+    infos = versions((kind, avro_record("R", {"a": items, "i": "long"})))
     budget = OutputBudget(batch=40_000, message=80_000)
 
     def payload(count: int) -> bytes:
@@ -111,16 +111,14 @@ def decode_some(made: PayloadDecoder, payloads: list[bytes]) -> DecodedPayload:
 
 def test_text_is_counted_as_python_writes_it() -> None:
     """A control character is six in JSON, an emoji makes each character four bytes."""
-    avro = {"type": "record", "name": "N", "fields": [
-        {"name": "next", "type": ["null", "N"]}, {"name": "s", "type": "string"}]}  # fmt: skip
+    avro = avro_record("N", {"next": ["null", "N"], "s": "string"})
     inner = zigzag(20_000) + b"%b"
     plain = [
         b"\2\0" + inner % (b"a" * 20_000) + b"\2b",
         b"\2\0" + inner % (b"\1" * 20_000) + b"\2b",
     ]
     assert problems_of(("AVRO", avro), plain) == [1]
-    union = {"type": "record", "name": "R", "fields": [
-        {"name": "s", "type": "string"}, {"name": "u", "type": ["long", "string"]}]}  # fmt: skip
+    union = avro_record("R", {"s": "string", "u": ["long", "string"]})
     text = '{"s":"%s","u":1}'
     texts = [text % ("a" * 30_000), text % ("😀" + "a" * 30_000)]
     texts.append(text % ("\\ud83d\\ude00" + "a" * 30_000))
@@ -132,8 +130,7 @@ def test_text_is_counted_as_python_writes_it() -> None:
 
 def test_a_text_that_is_too_large_behind_what_fills_a_call() -> None:
     """Its entry failed each query and turn of the topic, with an IndexError."""
-    infos = versions(("AVRO", {"type": "record", "name": "N", "fields": [
-        {"name": "s", "type": "string"}, {"name": "next", "type": ["null", "N"]}]}))  # fmt: skip
+    infos = versions(("AVRO", avro_record("N", {"s": "string", "next": ["null", "N"]})))
     budget = OutputBudget(batch=40_000, message=80_000)
     made = PayloadDecoder(infos, payload_fields(infos), budget=budget)
     # Of a short one all is counted as if it was to be escaped: two fill a call.
@@ -152,13 +149,20 @@ def test_a_text_that_is_too_large_behind_what_fills_a_call() -> None:
 def test_what_a_union_gives_up_is_not_counted() -> None:
     """Only the columns of the branch that takes the value."""
     fields = [{"name": f"w{i}", "type": "long"} for i in range(40)]
-    branches = [{"type": "record", "name": f"B{i}", "fields": [
-        {"name": "f", "type": {"type": "array", "items": {
-            "type": "record", "name": f"W{i}", "fields": fields}}},
-        {"name": "g", "type": kind},
-    ]} for i, kind in enumerate(["boolean", "bytes", "string"])]  # fmt: skip
-    schema: Given = ("JSON", {"type": "record", "name": "R", "fields": [
-        {"name": "u", "type": branches}]})  # fmt: skip
+    branches = [
+        avro_record(
+            f"B{i}",
+            {
+                "f": {
+                    "type": "array",
+                    "items": {"type": "record", "name": f"W{i}", "fields": fields},
+                },
+                "g": kind,
+            },
+        )
+        for i, kind in enumerate(["boolean", "bytes", "string"])
+    ]
+    schema: Given = ("JSON", avro_record("R", {"u": branches}))
     text = '{"u":{"f":[%s],"g":"!"}}'
     texts = [text % ",".join(["{}"] * count) for count in (100, 140)]
     assert problems_of(schema, [one.encode() for one in texts]) == [1]

@@ -1,13 +1,13 @@
 """What a batch takes is bounded by what comes out, whatever the payloads say."""
 
 import json
-import subprocess
 import sys
 from typing import Any
 
 import pytest
 
 from reader.payload import OutputBudget
+from tests.support.running import run_program
 from tests.unit.payload.hostile.amplified import CASES
 
 # A message that is not rescued may be `message` bytes of columns, besides working memory.
@@ -27,7 +27,7 @@ LONG = ("symbols", "zeros", "deferred", "empty_messages", "wide_within_itself", 
 
 def peaks(names: list[str]) -> list[dict[str, Any]]:
     command = [sys.executable, "-c", _PROGRAM, *names]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
+    done = run_program(command, timeout=250)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -10,16 +10,13 @@ from reader.payload import payload_fields
 from reader.payload.avro_schema import Schema
 from reader.payload.json.decoder import JsonDecoder
 from reader.payload.registry import registry_of
+from tests.support.schemas import avro_record
 from tests.unit.payload.cases import shown, versions
 
 
 def record(*fields: Any) -> dict[str, Any]:
     """A record whose fields f0, f1, … are of these types."""
-    return {
-        "type": "record",
-        "name": "R",
-        "fields": [{"name": f"f{i}", "type": field} for i, field in enumerate(fields)],
-    }
+    return avro_record("R", {f"f{i}": field for i, field in enumerate(fields)})
 
 
 def agrees(schema: Any, payloads: list[bytes], *, deferred: bool | None = None) -> None:

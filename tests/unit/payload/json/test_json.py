@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reader.payload.json.numbers import exact_double
 from reader.payload.json.values import MAX_JSON_DEPTH
 from tests.support.examples import examples
+from tests.support.schemas import avro_record
 from tests.unit.payload.cases import Kind, Value, decode, decoder, json_bytes, rows, shown, topics
 from tests.unit.payload.json.agreement import agrees, record
 
@@ -166,11 +167,7 @@ ENUM = record({"type": "enum", "name": "E", "symbols": ["A"]})
 LIST = record({"type": "array", "items": "int"})
 MAP = record({"type": "map", "values": "int"})
 UNION = record(["int", "string", {"type": "array", "items": "int"}])
-LINK = {
-    "type": "record",
-    "name": "L",
-    "fields": [{"name": "f0", "type": ["null", "L"]}, {"name": "v", "type": "double"}],
-}
+LINK = avro_record("L", {"f0": ["null", "L"], "v": "double"})
 NO_INTEGER = "field 'f0' is not an integer of 64 bits"
 NO_DATE = "field 'f0' is not certain to be a date of the years 1 to 9999"
 NO_INSTANT = "field 'f0' is not certain to be a point in time of the years 1 to 9999"

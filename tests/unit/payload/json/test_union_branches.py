@@ -5,15 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.schemas import avro_record
 from tests.unit.payload.cases import decode, decoder, rows
 
 
 def record(name: str, **fields: Any) -> dict[str, Any]:
-    return {
-        "type": "record",
-        "name": name,
-        "fields": [{"name": field, "type": kind} for field, kind in fields.items()],
-    }
+    return avro_record(name, fields)
 
 
 def enum(name: str, *symbols: str) -> dict[str, Any]:

@@ -16,17 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reader.payload import payload_fields
-from tests.unit.payload.cases import (
-    INT64,
-    Given,
-    avro_bytes,
-    decode,
-    decoder,
-    json_bytes,
-    key_value,
-    rows,
-    versions,
-)
+from tests.unit.payload import cases
 from tests.unit.payload.protobuf_cases import message_class, native, proto_file, written
 
 LOST = object()
@@ -142,11 +132,11 @@ def _shown(value: Any) -> Any:
 
 
 def _avro(schema: Any, value: Any) -> bytes:
-    return avro_bytes(schema, value)
+    return cases.avro_bytes(schema, value)
 
 
 def _json(schema: Any, value: Any) -> bytes:
-    return json_bytes(value)
+    return cases.json_bytes(value)
 
 
 # Jackson writes 3.0 for a double, which is no integer in JSON.
@@ -160,15 +150,15 @@ FORMATS: dict[str, Callable[[Any, Any], bytes]] = {"AVRO": _avro, "JSON": _json}
 )
 def test_a_column(case: str, kind: str) -> None:
     before, after, values = CASES[case]
-    schemas: list[Given] = [(kind, record(before)), (kind, record(after))]
+    schemas: list[cases.Given] = [(kind, record(before)), (kind, record(after))]
     payloads = [FORMATS[kind](record(after), {"a": value}) for value, _ in values]
-    alone = payload_fields(versions(*schemas[:1]))
-    assert payload_fields(versions(*schemas)).field("a").type == alone.field("a").type or (
+    alone = payload_fields(cases.versions(*schemas[:1]))
+    assert payload_fields(cases.versions(*schemas)).field("a").type == alone.field("a").type or (
         "union" in case
     )
-    for fields in (None, payload_fields(versions(*schemas), alone)):
-        found = decode(decoder(*schemas, fields=fields), payloads, 1)
-        assert [row["a"] for row in rows(found)] == [_shown(value) for _, value in values]
+    for fields in (None, payload_fields(cases.versions(*schemas), alone)):
+        found = cases.decode(cases.decoder(*schemas, fields=fields), payloads, 1)
+        assert [row["a"] for row in cases.rows(found)] == [_shown(value) for _, value in values]
         assert list(found.problems) == [i for i, (_, value) in enumerate(values) if value is LOST]
 
 
@@ -178,10 +168,10 @@ def test_a_column(case: str, kind: str) -> None:
 def test_items_of_lists(case: str, kind: str) -> None:
     before, after, values = CASES[case]
     first, later = ({"type": "array", "items": one} for one in (before, after))
-    schemas: list[Given] = [(kind, record(first)), (kind, record(later))]
+    schemas: list[cases.Given] = [(kind, record(first)), (kind, record(later))]
     payload = FORMATS[kind](record(later), {"a": [value for value, _ in values]})
-    found = decode(decoder(*schemas), [payload], 1)
-    assert rows(found)[0]["a"] == [_shown(value) for _, value in values]
+    found = cases.decode(cases.decoder(*schemas), [payload], 1)
+    assert cases.rows(found)[0]["a"] == [_shown(value) for _, value in values]
     assert bool(found.problems) == any(value is LOST for _, value in values)
 
 
@@ -189,13 +179,13 @@ def test_items_of_lists(case: str, kind: str) -> None:
 def test_halves_of_a_key_value(case: str) -> None:
     before, after, values = CASES[case]
     schemas = [
-        key_value(("AVRO", record(one)), ("JSON", record(one)), "SEPARATED")
+        cases.key_value(("AVRO", record(one)), ("JSON", record(one)), "SEPARATED")
         for one in (before, after)
     ]
-    payloads = [json_bytes({"a": value}) for value, _ in values]
-    keys = [avro_bytes(record(after), {"a": value}) for value, _ in values]
-    found = decode(decoder(*schemas), payloads, 1, keys)
-    assert rows(found) == [
+    payloads = [cases.json_bytes({"a": value}) for value, _ in values]
+    keys = [cases.avro_bytes(record(after), {"a": value}) for value, _ in values]
+    found = cases.decode(cases.decoder(*schemas), payloads, 1, keys)
+    assert cases.rows(found) == [
         {"key": {"a": _shown(value)}, "value": {"a": _shown(value)}} for _, value in values
     ]
     assert list(found.problems) == [i for i, (_, value) in enumerate(values) if value is LOST]
@@ -214,8 +204,10 @@ def test_halves_of_a_key_value(case: str) -> None:
     ],
 )  # fmt: skip
 def test_primitives(before: str, after: str, values: list[tuple[bytes, Any]]) -> None:
-    found = decode(decoder((before, ""), (after, "")), [value for value, _ in values], 1)
-    assert [row["value"] for row in rows(found)] == [_shown(value) for _, value in values]
+    found = cases.decode(
+        cases.decoder((before, ""), (after, "")), [value for value, _ in values], 1
+    )
+    assert [row["value"] for row in cases.rows(found)] == [_shown(value) for _, value in values]
     assert list(found.problems) == [i for i, (_, value) in enumerate(values) if value is LOST]
 
 
@@ -231,8 +223,8 @@ def test_protobuf() -> None:
         written(message, i=0.5, d=(1 << 53) + 1, m=1000),
         written(message, i=math.inf, d=-(1 << 62), m=-999),
     ]
-    found = decode(decoder(("AVRO", avro), native(file)), payloads, 1)
-    assert rows(found) == [
+    found = cases.decode(cases.decoder(("AVRO", avro), native(file)), payloads, 1)
+    assert cases.rows(found) == [
         {"i": 5, "d": 7.0, "m": D("12.00")},
         {"i": None, "d": None, "m": None},
         {"i": None, "d": -float(1 << 62), "m": D("-999.00")},
@@ -257,35 +249,35 @@ def test_decimals_of_any_scale(
     scaled = number * 10 ** column[1]
     fits = scaled.denominator == 1 and abs(scaled) < 10 ** column[0]
     for size in (0, 16):
-        schemas: list[Given] = [
+        schemas: list[cases.Given] = [
             ("AVRO", record(decimal(*column))),
             ("AVRO", record(decimal(*own, size))),
         ]
         value = D(unscaled).scaleb(-own[1])
-        payload = avro_bytes(record(decimal(*own, size)), {"a": value})
-        found = decode(decoder(*schemas), [payload], 1)
-        [row] = rows(found)
+        payload = cases.avro_bytes(record(decimal(*own, size)), {"a": value})
+        found = cases.decode(cases.decoder(*schemas), [payload], 1)
+        [row] = cases.rows(found)
         assert (None if row["a"] is None else Fraction(row["a"])) == (number if fits else None)
         assert bool(found.problems) == (not fits)
 
 
-@given(INT64)
+@given(cases.INT64)
 def test_integers_in_doubles(number: int) -> None:
-    found = decode(
-        decoder(("AVRO", record("double")), ("AVRO", record("long"))),
-        [avro_bytes(record("long"), {"a": number})],
+    found = cases.decode(
+        cases.decoder(("AVRO", record("double")), ("AVRO", record("long"))),
+        [cases.avro_bytes(record("long"), {"a": number})],
         1,
     )
     exact = int(float(number)) == number
-    assert rows(found) == [{"a": float(number) if exact else None}]
+    assert cases.rows(found) == [{"a": float(number) if exact else None}]
     assert bool(found.problems) == (not exact)
 
 
 @given(st.floats())
 def test_doubles_in_integers(number: float) -> None:
-    found = decode(
-        decoder(("AVRO", record("long")), ("AVRO", record("double"))),
-        [avro_bytes(record("double"), {"a": number})],
+    found = cases.decode(
+        cases.decoder(("AVRO", record("long")), ("AVRO", record("double"))),
+        [cases.avro_bytes(record("double"), {"a": number})],
         1,
     )
     exact = (
@@ -294,10 +286,10 @@ def test_doubles_in_integers(number: float) -> None:
         and math.copysign(1, number) == (-1 if number < 0 else 1)
     )
     exact = exact or number == -(2.0**63)
-    assert rows(found) == [{"a": int(number) if exact else None}]
+    assert cases.rows(found) == [{"a": int(number) if exact else None}]
     assert bool(found.problems) == (not exact)
 
 
 def test_types_of_columns_stay() -> None:
     schemas = [("AVRO", record(decimal(10, 2))), ("AVRO", record(decimal(12, 2)))]
-    assert payload_fields(versions(*schemas)) == pa.schema([("a", pa.decimal128(10, 2))])
+    assert payload_fields(cases.versions(*schemas)) == pa.schema([("a", pa.decimal128(10, 2))])

@@ -8,6 +8,7 @@ import pytest
 
 from reader.payload import payload_fields
 from reader.payload.avro_schema import CUT_NODES
+from tests.support.schemas import avro_record
 from tests.unit.payload.cases import avro_bytes, decode, decoder, json_bytes, rows, versions
 from tests.unit.payload.protobuf_cases import message_class, native, proto_file
 
@@ -106,8 +107,7 @@ def test_a_version_that_is_cut_at_another_level(kind: str) -> None:
     assert "n6" in found.problems[0]
 
 
-LEAF = {"type": "record", "name": "Leaf", "fields": [
-    {"name": "a", "type": "long"}, {"name": "s", "type": ["null", "string"]}]}  # fmt: skip
+LEAF = avro_record("Leaf", {"a": "long", "s": ["null", "string"]})
 OTHER = {"type": "record", "name": "Other", "fields": [{"name": "b", "type": "long"}]}
 
 
@@ -163,14 +163,13 @@ def test_a_union_in_a_version_that_is_cut(kind: str, before: list[Any], after: l
 
 def test_a_type_that_is_defined_below_the_columns() -> None:
     """A record that is cut away defines types that the columns use."""
-    tree: Any = {"type": "record", "name": "B0", "fields": [
-        {"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["A", "B"]}}]}  # fmt: skip
+    tree: Any = avro_record("B0", {"e": {"type": "enum", "name": "E", "symbols": ["A", "B"]}})
     for level in range(1, 20):
         fields = [{"name": "l", "type": tree}, {"name": "r", "type": f"B{level - 1}"}]
         tree = {"type": "record", "name": f"B{level}", "fields": fields}
-    schema = {"type": "record", "name": "R", "namespace": "n", "fields": [
-        {"name": "tree", "type": ["null", tree]}, {"name": "e", "type": "E"},
-        {"name": "b", "type": ["null", "n.B0"]}]}  # fmt: skip
+    schema = avro_record(
+        "R", {"tree": ["null", tree], "e": "E", "b": ["null", "n.B0"]}, namespace="n"
+    )
     value: dict[str, Any] = {"tree": None, "e": "B", "b": {"e": "A"}}
     found = decode(decoder(("AVRO", schema)), [avro_bytes(schema, value)])
     assert rows(found) == [value]

@@ -76,6 +76,7 @@ class FakeTopic:
     """
 
     def __init__(self, broker: FakeBroker, *, deduplication: bool = True) -> None:
+        self.broker = broker
         self.deduplication = deduplication
         self.stored: list[Sent] = []
         self.came: list[Sent] = []

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event
@@ -34,17 +34,6 @@ from tests.unit.pulsar.binary.fake_topic import (
 from tests.unit.pulsar.binary.reads import PARTITION, Passing, Time, idle, publisher_of
 
 
-@pytest.fixture
-def broker() -> Iterator[FakeBroker]:
-    with FakeBroker() as started:
-        yield started
-
-
-@pytest.fixture
-def topic(broker: FakeBroker) -> FakeTopic:
-    return FakeTopic(broker)
-
-
 def entry(sequence: int, payload: bytes = b"payload", messages: int = 1) -> OutgoingEntry:
     metadata = api.MessageMetadata(
         producer_name="me", sequence_id=sequence, publish_time=1, num_messages_in_batch=messages
@@ -56,18 +45,27 @@ def opened(publisher: Publisher, **more: Any) -> Producer:
     return publisher.producer(PARTITION, **({"name": "me"} | more))
 
 
-def test_what_is_sent_is_what_is_stored(broker: FakeBroker, topic: FakeTopic) -> None:
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        producer.send(entry(5, b"one"))
-        producer.send(entry(6, memoryview(b"batch"), messages=3))  # type: ignore[arg-type]
-        producer.send(entry(9, b""))
-        assert producer.first_waiting == 5
-        producer.flush()
-        assert producer.first_waiting is None
-        assert (producer.stored, len(producer.repeated)) == (3, 0)
-        assert producer.last == Position(LEDGER, 2)
-        producer.close()
+@pytest.fixture
+def producer(publisher: Publisher) -> Producer:
+    return opened(publisher)
+
+
+def send(producer: Producer, sequences: Iterable[int]) -> None:
+    for sequence in sequences:
+        producer.send(entry(sequence))
+    producer.flush()
+
+
+def test_what_is_sent_is_what_is_stored(producer: Producer, topic: FakeTopic) -> None:
+    producer.send(entry(5, b"one"))
+    producer.send(entry(6, memoryview(b"batch"), messages=3))  # type: ignore[arg-type]
+    producer.send(entry(9, b""))
+    assert producer.first_waiting == 5
+    producer.flush()
+    assert producer.first_waiting is None
+    assert (producer.stored, len(producer.repeated)) == (3, 0)
+    assert producer.last == Position(LEDGER, 2)
+    producer.close()
     assert [(one.sequence, one.highest, one.messages) for one in topic.stored] == [
         (5, 5, 1),
         (6, 8, 3),
@@ -78,15 +76,14 @@ def test_what_is_sent_is_what_is_stored(broker: FakeBroker, topic: FakeTopic) ->
     assert all(one.whole for one in topic.stored)
 
 
-def test_what_a_producer_says_of_itself(broker: FakeBroker, topic: FakeTopic) -> None:
+def test_what_a_producer_says_of_itself(publisher: Publisher, topic: FakeTopic) -> None:
     topic.last["me"], topic.schema_version = 41, b"\x02"
     schema = api.Schema(schema_data=b"{}", type=4).SerializeToString() + b"\xea\x04\x05newer"
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher, schema=schema, encrypted=True)
-        assert (producer.name, producer.last_sequence) == ("me", 41)
-        assert producer.schema_version == b"\x02"
-        made = opened(publisher, name=None)
-        assert (made.name, made.last_sequence) == ("made-up-2", -1)
+    producer = opened(publisher, schema=schema, encrypted=True)
+    assert (producer.name, producer.last_sequence) == ("me", 41)
+    assert producer.schema_version == b"\x02"
+    made = opened(publisher, name=None)
+    assert (made.name, made.last_sequence) == ("made-up-2", -1)
     named, unnamed = topic.opened
     assert (named.topic, named.producer_name) == (PARTITION.full_name, "me")
     assert (named.encrypted, named.user_provided_producer_name) == (True, True)
@@ -98,17 +95,16 @@ def test_what_a_producer_says_of_itself(broker: FakeBroker, topic: FakeTopic) ->
 
 @pytest.mark.parametrize("last", [-1, 0, (1 << 62) - 1])
 def test_the_last_id_that_a_broker_remembers(
-    broker: FakeBroker, topic: FakeTopic, last: int
+    publisher: Publisher, topic: FakeTopic, last: int
 ) -> None:
     topic.last["me"] = last
-    with publisher_of(broker.url) as publisher:
-        assert opened(publisher).last_sequence == last
+    assert opened(publisher).last_sequence == last
 
 
 # -- receipts --------------------------------------------------------------------------------------
 
 
-def test_receipts_out_of_order(broker: FakeBroker, topic: FakeTopic) -> None:
+def test_receipts_out_of_order(producer: Producer, topic: FakeTopic) -> None:
     """Those of what was there already overtake others."""
     held: list[Sent] = []
 
@@ -121,46 +117,37 @@ def test_receipts_out_of_order(broker: FakeBroker, topic: FakeTopic) -> None:
         return False
 
     topic.before = backwards
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        for sequence in range(4):
-            producer.send(entry(sequence))
-        producer.flush()
-        assert (producer.stored, len(producer.repeated)) == (4, 1)
-        assert producer.last == Position(LEDGER, 3)
+    send(producer, range(4))
+    assert (producer.stored, len(producer.repeated)) == (4, 1)
+    assert producer.last == Position(LEDGER, 3)
 
 
-def test_the_first_that_waits_is_the_lowest(broker: FakeBroker, topic: FakeTopic) -> None:
+def test_the_first_that_waits_is_the_lowest(producer: Producer, topic: FakeTopic) -> None:
     def all_but_the_second(session: Session, sent: Sent) -> bool:
         if sent.sequence != 1:
             topic.store(session, sent)
         if sent.sequence == 2:
-            broker.hang_up()
+            topic.broker.hang_up()
         return False
 
     topic.before = all_but_the_second
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        for sequence in range(3):
-            producer.send(entry(sequence))
-        with pytest.raises(UnavailableError):
-            producer.flush()
-        assert producer.first_waiting == 1
-        assert producer.stored == 2
-
-
-def test_what_was_there_already_is_counted(broker: FakeBroker, topic: FakeTopic) -> None:
-    topic.last["me"] = 1
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        for sequence in range(4):
-            producer.send(entry(sequence))
+    for sequence in range(3):
+        producer.send(entry(sequence))
+    with pytest.raises(UnavailableError):
         producer.flush()
-        assert (producer.stored, len(producer.repeated)) == (4, 2)
+    assert producer.first_waiting == 1
+    assert producer.stored == 2
+
+
+def test_what_was_there_already_is_counted(publisher: Publisher, topic: FakeTopic) -> None:
+    topic.last["me"] = 1
+    producer = opened(publisher)
+    send(producer, range(4))
+    assert (producer.stored, len(producer.repeated)) == (4, 2)
     assert topic.ids() == [2, 3]
 
 
-def test_receipts_that_nobody_waits_for_harm_nothing(broker: FakeBroker, topic: FakeTopic) -> None:
+def test_receipts_that_nobody_waits_for_harm_nothing(producer: Producer, topic: FakeTopic) -> None:
     def twice(session: Session, sent: Sent) -> bool:
         other = Sent(99, "other", sent.sequence, sent.highest, 1, b"")
         for one, at in ((sent, (LEDGER, 0)), (sent, (-1, -1)), (other, (LEDGER, 9))):
@@ -168,12 +155,10 @@ def test_receipts_that_nobody_waits_for_harm_nothing(broker: FakeBroker, topic: 
         return False
 
     topic.before = twice
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        for sequence in range(2):
-            producer.send(entry(sequence))
-            producer.flush()
-        assert (producer.stored, len(producer.repeated)) == (2, 0)
+    for sequence in range(2):
+        producer.send(entry(sequence))
+        producer.flush()
+    assert (producer.stored, len(producer.repeated)) == (2, 0)
 
 
 # -- the window ------------------------------------------------------------------------------------
@@ -207,12 +192,10 @@ def test_no_more_is_under_way_than_the_window_has_room_for(
         assert producer.first_waiting == 0
 
 
-def test_one_entry_goes_out_whatever_its_size(broker: FakeBroker, topic: FakeTopic) -> None:
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        for sequence in range(20):
-            producer.send(entry(sequence, bytes((5 << 20) - 100)))
-        producer.flush()
+def test_one_entry_goes_out_whatever_its_size(producer: Producer, topic: FakeTopic) -> None:
+    for sequence in range(20):
+        producer.send(entry(sequence, bytes((5 << 20) - 100)))
+    producer.flush()
     assert topic.ids() == list(range(20))
 
 
@@ -228,7 +211,7 @@ def test_an_entry_that_is_too_large_is_not_sent(broker: FakeBroker, topic: FakeT
     assert topic.ids() == [0]
 
 
-def test_what_waits_for_room_counts_as_unconfirmed(broker: FakeBroker, topic: FakeTopic) -> None:
+def test_what_waits_for_room_counts_as_unconfirmed(producer: Producer, topic: FakeTopic) -> None:
     """Else whoever sends what is unconfirmed again would leave it out."""
 
     receipts: list[api.CommandSendReceipt] = []
@@ -242,13 +225,9 @@ def test_what_waits_for_room_counts_as_unconfirmed(broker: FakeBroker, topic: Fa
         return False
 
     topic.before = confirm_all_and_close
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        with pytest.raises(UnavailableError, match="has closed"):
-            for sequence in range(1001):
-                producer.send(entry(sequence))
-            producer.flush()
-        assert producer.first_waiting == 1000
+    with pytest.raises(UnavailableError, match="has closed"):
+        send(producer, range(1001))
+    assert producer.first_waiting == 1000
     assert topic.ids() == list(range(1000))
 
 
@@ -272,7 +251,7 @@ def test_what_waits_for_room_counts_as_unconfirmed(broker: FakeBroker, topic: Fa
     ],
 )
 def test_behind_a_refused_entry_nothing_is_stored(
-    broker: FakeBroker, topic: FakeTopic, code: int, kind: type[PulsarLakeError], text: str
+    producer: Producer, topic: FakeTopic, code: int, kind: type[PulsarLakeError], text: str
 ) -> None:
     def refuse(session: Session, sent: Sent) -> bool:
         if sent.sequence == 3:
@@ -281,22 +260,18 @@ def test_behind_a_refused_entry_nothing_is_stored(
         return True
 
     topic.before = refuse
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        with pytest.raises(kind, match=text) as caught:
-            for sequence in range(4):
-                producer.send(entry(sequence))
-            producer.flush()
-        assert "why not" in str(caught.value)
-        assert producer.connection.broken
-        assert producer.first_waiting == 3
-        with pytest.raises(UnavailableError):
-            for sequence in range(4, 2000):
-                producer.send(entry(sequence))
-        broker.sessions[-1].wait_closed()
-        assert topic.ids() == [0, 1, 2]
-        producer.close()
-    assert api.CommandCloseProducer not in broker.heard
+    with pytest.raises(kind, match=text) as caught:
+        send(producer, range(4))
+    assert "why not" in str(caught.value)
+    assert producer.connection.broken
+    assert producer.first_waiting == 3
+    with pytest.raises(UnavailableError):
+        for sequence in range(4, 2000):
+            producer.send(entry(sequence))
+    topic.broker.sessions[-1].wait_closed()
+    assert topic.ids() == [0, 1, 2]
+    producer.close()
+    assert api.CommandCloseProducer not in topic.broker.heard
 
 
 def test_a_producer_that_the_broker_closes(broker: FakeBroker, topic: FakeTopic) -> None:
@@ -304,7 +279,7 @@ def test_a_producer_that_the_broker_closes(broker: FakeBroker, topic: FakeTopic)
 
     def close(session: Session, sent: Sent) -> bool:
         if sent.sequence == 2:
-            topic.close_producer(session, sent, broker.url)
+            topic.close_producer(session, sent, topic.broker.url)
             return False
         return True
 
@@ -312,18 +287,14 @@ def test_a_producer_that_the_broker_closes(broker: FakeBroker, topic: FakeTopic)
     with publisher_of(broker.url) as publisher:
         producer = opened(publisher)
         with pytest.raises(UnavailableError, match="the broker has closed"):
-            for sequence in range(5):
-                producer.send(entry(sequence))
-            producer.flush()
+            send(producer, range(5))
         assert producer.first_waiting == 2
         topic.before = lambda session, sent: True
         # The connection is still of use, and the next producer begins behind what is stored.
         again = opened(publisher)
         assert again.connection is producer.connection
         assert again.last_sequence == 1
-        for sequence in range(2, 5):
-            again.send(entry(sequence))
-        again.flush()
+        send(again, range(2, 5))
     assert topic.ids() == [0, 1, 2, 3, 4]
 
 
@@ -345,16 +316,13 @@ def test_a_topic_that_migrates(broker: FakeBroker, topic: FakeTopic, other: bool
             producer.flush()
 
 
-def test_a_close_of_another_producer(broker: FakeBroker, topic: FakeTopic) -> None:
+def test_a_close_of_another_producer(producer: Producer, topic: FakeTopic) -> None:
     def close(session: Session, sent: Sent) -> bool:
         session.send(closing(sent.producer + 50))
         return True
 
     topic.before = close
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        producer.send(entry(0))
-        producer.flush()
+    send(producer, range(1))
 
 
 def test_an_answer_to_something_else(broker: FakeBroker, topic: FakeTopic) -> None:
@@ -396,8 +364,7 @@ def test_a_broker_that_lives_and_stores_nothing(
         broker.sessions[-1].wait_closed()
         topic.before = lambda session, sent: True
         again = opened(publisher)
-        again.send(entry(0))
-        again.flush()
+        send(again, range(1))
     assert topic.ids() == [0]
 
 
@@ -406,20 +373,18 @@ def test_slow_receipts_are_no_failure(broker: FakeBroker, topic: FakeTopic) -> N
     clock = Time()
 
     def slow(session: Session, sent: Sent) -> bool:
-        wait_until("the last is taken", lambda: producer.stored == len(topic.stored), 60, 0.01)
+        wait_until("the last is taken", lambda: made.stored == len(topic.stored), 60, 0.01)
         clock.now += 4
         return True
 
     topic.before = slow
     with publisher_of(broker.url, "10s", time=clock) as publisher:
-        producer = opened(publisher)
-        for sequence in range(11):
-            producer.send(entry(sequence))
-        producer.flush()
-        assert (producer.stored, clock.waited) == (11, 44)
+        made = opened(publisher)
+        send(made, range(11))
+        assert (made.stored, clock.waited) == (11, 44)
 
 
-def test_pings_are_answered_while_it_waits(broker: FakeBroker, topic: FakeTopic) -> None:
+def test_pings_are_answered_while_it_waits(producer: Producer, topic: FakeTopic) -> None:
     ponged = Event()
 
     def ping_first(session: Session, sent: Sent) -> bool:
@@ -432,11 +397,8 @@ def test_pings_are_answered_while_it_waits(broker: FakeBroker, topic: FakeTopic)
         topic.store(session, session.waiting)  # type: ignore[attr-defined]
 
     topic.before = ping_first
-    broker.reactions[api.CommandPong] = pong
-    with publisher_of(broker.url) as publisher:
-        producer = opened(publisher)
-        producer.send(entry(0))
-        producer.flush()
+    topic.broker.reactions[api.CommandPong] = pong
+    send(producer, range(1))
     assert ponged.is_set()
 
 
@@ -453,15 +415,14 @@ def test_a_broker_that_reads_nothing(broker: FakeBroker, topic: FakeTopic) -> No
     stop.set()
 
 
-def test_a_name_is_given_up(broker: FakeBroker, topic: FakeTopic) -> None:
-    with publisher_of(broker.url) as publisher:
-        opened(publisher).close()
-        opened(publisher).close(time.monotonic() + 30)
-        again = opened(publisher)
-        publisher.close()
-        again.close()  # of a closed connection: nothing
-    assert broker.heard.count(api.CommandCloseProducer) == 2
-    assert len(broker.connects) == 2  # one for lookups, one for entries
+def test_a_name_is_given_up(publisher: Publisher, broker: FakeBroker, topic: FakeTopic) -> None:
+    opened(publisher).close()
+    opened(publisher).close(time.monotonic() + 30)
+    again = opened(publisher)
+    publisher.close()
+    again.close()  # of a closed connection: nothing
+    assert topic.broker.heard.count(api.CommandCloseProducer) == 2
+    assert len(topic.broker.connects) == 2  # one for lookups, one for entries
 
 
 def test_with_tls(tmp_path: Path) -> None:
@@ -489,10 +450,9 @@ def test_with_tls(tmp_path: Path) -> None:
         assert all(one.whole for one in topic.stored)
 
 
-def test_a_last_id_that_is_not_said(broker: FakeBroker, topic: FakeTopic) -> None:
+def test_a_last_id_that_is_not_said(publisher: Publisher, topic: FakeTopic) -> None:
     def short(session: Session, command: api.CommandProducer) -> None:
         session.send(api.CommandProducerSuccess(request_id=command.request_id, producer_name="me"))
 
-    broker.reactions[api.CommandProducer] = short
-    with publisher_of(broker.url) as publisher:
-        assert opened(publisher).last_sequence == -1
+    topic.broker.reactions[api.CommandProducer] = short
+    assert opened(publisher).last_sequence == -1

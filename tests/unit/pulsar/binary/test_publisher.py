@@ -1,7 +1,6 @@
 """Opening producers: names that are taken, moves, refusals, schemas as their brokers write them."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,17 +13,6 @@ from reader.wire import pulsar_pb2 as api
 from tests.unit.pulsar.binary.fake_broker import FakeBroker, Reaction, Session
 from tests.unit.pulsar.binary.fake_topic import FakeTopic, Sent
 from tests.unit.pulsar.binary.reads import PARTITION, Time, publisher_of
-
-
-@pytest.fixture
-def broker() -> Iterator[FakeBroker]:
-    with FakeBroker() as started:
-        yield started
-
-
-@pytest.fixture
-def topic(broker: FakeBroker) -> FakeTopic:
-    return FakeTopic(broker)
 
 
 def publish(publisher: Publisher, sequence: int, **more: Any) -> None:
@@ -241,15 +229,14 @@ def schema_of(broker: FakeBroker, message: bytes | None) -> SchemaFound | None:
     ],
 )
 def test_a_schema_is_given_back_as_it_came(
-    broker: FakeBroker, topic: FakeTopic, message: bytes
+    publisher: Publisher, broker: FakeBroker, topic: FakeTopic, message: bytes
 ) -> None:
     found = schema_of(broker, message)
     assert found is not None
     assert found.message == message
     assert found.version == b"\x00" * 7 + b"\x02"
     assert found.schema.version == 2
-    with publisher_of(broker.url) as publisher:
-        publish(publisher, 0, schema=found.message)
+    publish(publisher, 0, schema=found.message)
     assert topic.opened[0].schema == message
 
 
@@ -257,15 +244,14 @@ def test_a_topic_without_a_schema(broker: FakeBroker) -> None:
     assert schema_of(broker, None) is None
 
 
-def test_a_schema_that_may_not_be_seen(broker: FakeBroker) -> None:
+def test_a_schema_that_may_not_be_seen(publisher: Publisher, broker: FakeBroker) -> None:
     def refuse(session: Session, command: api.CommandGetSchema) -> None:
         error = api.ServerError.AuthorizationError
         session.send(api.CommandGetSchemaResponse(request_id=command.request_id, error_code=error))
 
     broker.reactions[api.CommandGetSchema] = refuse
-    with publisher_of(broker.url) as publisher:
-        with pytest.raises(ConfigurationError, match="no permission for the schema of"):
-            publisher.schema(PARTITION)
+    with pytest.raises(ConfigurationError, match="no permission for the schema of"):
+        publisher.schema(PARTITION)
 
 
 @pytest.mark.parametrize(

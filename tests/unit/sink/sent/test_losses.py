@@ -18,21 +18,15 @@ from reader.pulsar import TABLE_ID_KEY, TABLE_KEY, WATERMARK_KEY, PartitionLedge
 from reader.scan import read_behind
 from reader.scan.behind import RowsBehind
 from reader.table import PartitionNumbers, TopicNumbers
-from tests.unit.plan.test_snapshot import (
-    PART,
-    TOPIC,
-    FakeAdmin,
-    listing,
-    make_table,
-    opened,
-    sealed,
+from tests.unit.plan import test_snapshot
+
+LISTED = test_snapshot.listing(
+    [test_snapshot.sealed(110), test_snapshot.sealed(120), test_snapshot.opened(125)], "125:4"
 )
-
-LISTED = listing([sealed(110), sealed(120), opened(125)], "125:4")
-TRIMMED = listing([sealed(130), opened(135)], "135:4")
+TRIMMED = test_snapshot.listing([test_snapshot.sealed(130), test_snapshot.opened(135)], "135:4")
 
 
-class Held(FakeAdmin):
+class Held(test_snapshot.FakeAdmin):
     """A partition whose hold was moved for the table at another place."""
 
     def subscription_properties(self, partition: Partition) -> dict[str, dict[str, str]]:
@@ -40,7 +34,9 @@ class Held(FakeAdmin):
         return {"pulsar-lake": found}
 
 
-def clients_of(directory: Path, admin: FakeAdmin, lost: Mapping[str, Any] | None = None) -> Clients:
+def clients_of(
+    directory: Path, admin: test_snapshot.FakeAdmin, lost: Mapping[str, Any] | None = None
+) -> Clients:
     settings = {"storage": {"uri": str(directory)}, "pulsar": dict(lost or {})}
     fake: Any = admin
     return Clients(ReadConfig.load(settings), admin=fake)
@@ -56,17 +52,17 @@ def behind(clients: Clients, listed: PartitionLedgers, position: str) -> RowsBeh
     [("110:9", True), ("120:-1", True), ("120:9", True), ("125:0", False)],
 )
 def test_a_ledger_that_was_declared_lost(tmp_path: Path, position: str, incomplete: bool) -> None:
-    clients = clients_of(tmp_path, FakeAdmin(LISTED), {"lost_ledgers": [120]})
+    clients = clients_of(tmp_path, test_snapshot.FakeAdmin(LISTED), {"lost_ledgers": [120]})
     assert behind(clients, LISTED, position).incomplete is incomplete
     with pytest.raises(ConfigurationError, match="declared lost"):
-        take_snapshot(clients, TOPIC)
+        take_snapshot(clients, test_snapshot.TOPIC)
 
 
 def record_loss(config: ReadConfig, before: int) -> None:
     """The log says that messages before a ledger were lost, and has forgotten which."""
-    make_table(config, watermark=128)
-    numbers = TopicNumbers.data_loss.set(TOPIC, before)
-    numbers |= PartitionNumbers.data_loss.set(PART, before)
+    test_snapshot.make_table(config, watermark=128)
+    numbers = TopicNumbers.data_loss.set(test_snapshot.TOPIC, before)
+    numbers |= PartitionNumbers.data_loss.set(test_snapshot.PART, before)
     handle = DeltaTable(f"{config.storage.uri}/public/default/orders")
     handle.create_write_transaction(
         [],
@@ -91,7 +87,7 @@ def test_a_loss_that_the_table_records(
 ) -> None:
     config = ReadConfig.load({"storage": {"uri": str(tmp_path)}})
     record_loss(config, before=120)
-    clients = clients_of(tmp_path, FakeAdmin(listed))
+    clients = clients_of(tmp_path, test_snapshot.FakeAdmin(listed))
     assert behind(clients, listed, position).incomplete is incomplete
 
 
@@ -104,7 +100,7 @@ def test_the_table_of_another_offloader(
     clients = clients_of(tmp_path, Held(held))
     assert behind(clients, held, "115:4").incomplete is incomplete
     with pytest.raises(ConfigurationError, match="was moved for the table at s3://elsewhere"):
-        take_snapshot(clients, TOPIC)
+        take_snapshot(clients, test_snapshot.TOPIC)
 
 
 @pytest.mark.parametrize(("listed", "incomplete"), [(LISTED, False), (TRIMMED, True)])
@@ -112,8 +108,8 @@ def test_a_table_of_another_cluster(
     tmp_path: Path, listed: PartitionLedgers, incomplete: bool
 ) -> None:
     config = ReadConfig.load({"storage": {"uri": str(tmp_path)}})
-    make_table(config, watermark=200, created="created-0")
-    clients = clients_of(tmp_path, FakeAdmin(listed))
+    test_snapshot.make_table(config, watermark=200, created="created-0")
+    clients = clients_of(tmp_path, test_snapshot.FakeAdmin(listed))
     assert behind(clients, listed, "115:4").incomplete is incomplete
     with pytest.raises(ConfigurationError, match="another cluster"):
-        take_snapshot(clients, TOPIC)
+        take_snapshot(clients, test_snapshot.TOPIC)
