@@ -8,10 +8,11 @@
     commit        files to a version of a table: appends, replacements, retries, schema changes
     convert       sealed ledgers to files, as Spark jobs
     subscription  the hold, retention checks, lost messages
-    schedule      which topic has a turn, when, and which ledgers are due
-    turn          one topic's turn: hold, plan, convert, commit, release
+    backlog       what of a topic is not in its table, and which of it is due
     iceberg       each table as an Iceberg table, which follows
     maintenance   compaction, expiry, vacuum
+    turn          one topic's turn: hold, plan, convert, commit, release
+    schedule      which topic has a turn, and when
     service       the daemon, its log, metrics and status
     web           status page, API, health and metrics over HTTP
     check         whether servers, storage and machine are as they have to be

@@ -1,4 +1,4 @@
-"""A commit, tried until the log has it: rules 2 and 3 of ``append.py``; also for ``replace.py``."""
+"""A commit, tried until the log has it: rules 2 and 3 of ``delta_committer.py``."""
 
 from collections.abc import Callable
 

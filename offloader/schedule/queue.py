@@ -15,10 +15,10 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from offloader.backlog import newest_backlog
 from offloader.config import OffloadConfig
 from offloader.model import Observation, TopicBacklog, Workers, back_off, settings_of
 from offloader.schedule.lanes import TurnKind
-from offloader.schedule.newest_backlog import newest_backlog
 from offloader.schedule.next_turn import next_turn, share
 from reader.model import Partition, Topic
 from reader.pulsar import LoadedTopic

@@ -15,8 +15,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from offloader.backlog import backlog_after
 from offloader.model import TopicState, listener
-from offloader.schedule import Scheduler, backlog_after
+from offloader.schedule import Scheduler
 from reader.errors import PulsarLakeError
 from reader.model import Topic
 from reader.storage import Storage

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from offloader.backlog import topic_backlog
 from offloader.commit import ExternalCommit, external_commit
 from offloader.model import Backlog, IcebergLag, TopicBacklog
-from offloader.schedule import topic_backlog
 from offloader.service.last_errors import LastError, Work, key_of
 from offloader.subscription import KindReader, PolicyReader, is_ended, shadow_note, unsafe_settings
 from offloader.subscription.hold import missing

@@ -36,30 +36,28 @@ class TableProgress(Protocol):
 
 
 def take(
-    admin: pulsar.SubscriptionRequests,
-    partitions: Sequence[Partition],
-    name: str,
-    taken: Callable[[Partition, bool], object] = lambda partition, made: None,
-) -> None:
+    admin: pulsar.SubscriptionRequests, partitions: Sequence[Partition], name: str
+) -> dict[Partition, bool | PulsarLakeError]:
     """Make the hold on each partition, side by side: one that does not answer holds up no other.
 
-    ``taken`` is told of each that is held now, and whether it was not before; from many threads.
-    Raises the first error once all were tried.
+    Return whether each was made, or the error of one that is not held.
     """
 
-    def error_of(partition: Partition) -> PulsarLakeError | None:
+    def made(partition: Partition) -> bool | PulsarLakeError:
         try:
-            made = admin.create_hold(partition, name)
+            return admin.create_hold(partition, name)
         except PulsarLakeError as error:
             return error
-        taken(partition, made)
-        return None
 
     with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, max(1, len(partitions)))) as pool:
-        errors = list(pool.map(error_of, partitions))
-    for error in errors:
-        if error is not None:
-            raise error
+        return dict(zip(partitions, pool.map(made, partitions), strict=True))
+
+
+def require_all(taken: Mapping[Partition, bool | PulsarLakeError]) -> None:
+    """Raise the first error of holds that ``take`` has tried to make."""
+    for made in taken.values():
+        if isinstance(made, PulsarLakeError):
+            raise made
 
 
 def missing(listed: Mapping[Partition, pulsar.PartitionLedgers], name: str) -> list[Partition]:
@@ -290,7 +288,7 @@ def verify(
     Raises UnavailableError when Pulsar does not show a hold that it was asked to make.
     """
     gone = missing(listed, name)
-    take(admin, gone, name)
+    require_all(take(admin, gone, name))
     again = {one: admin.ledgers(one) for one in gone}
     if still := missing(again, name):
         raise UnavailableError(f"Pulsar shows no subscription {name} on {still[0]}")

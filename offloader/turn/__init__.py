@@ -11,7 +11,7 @@
     phase_timer      how long its phases take
 
 How a ledger is converted, a commit is made and a cursor is moved is in ``convert``, ``commit`` and
-``subscription``. Imports ``commit``, ``convert``, ``subscription``, ``schedule.newest_backlog``,
-``schedule.policy``, ``output``, ``parquet``, ``model``, ``config`` and ``reader``; never the
-scheduler, the service or the command line.
+``subscription``. Imports ``commit``, ``convert``, ``subscription``, ``backlog``, ``output``,
+``parquet``, ``model``, ``config`` and ``reader``; never the scheduler, the service or the command
+line.
 """

@@ -18,8 +18,8 @@ has to be looked through, instead of all that waits, once a commit.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from offloader.backlog.policy import filled
 from offloader.convert import ChunkSequences, Source, begins_at, look_ahead, lookback_of
-from offloader.schedule.policy import filled
 from reader.clients import Clients
 from reader.decode import ChunkSequence
 from reader.model import BEFORE_ALL, Partition, Position

@@ -75,12 +75,10 @@ class Holding:
         Raises the first error once all were tried.
         """
         new = [one for one in partitions if one not in self._taken]
-        hold.take(self._admin, new, self._name, self._remember)
-
-    def _remember(self, partition: Partition, made: bool) -> None:
-        if made:
-            self._made.add(partition)
-        self._taken.add(partition)
+        found = hold.take(self._admin, new, self._name)
+        self._made |= {one for one, made in found.items() if made is True}
+        self._taken |= {one for one, made in found.items() if isinstance(made, bool)}
+        hold.require_all(found)
 
     def check(
         self, listed: Mapping[Partition, PartitionLedgers], table: TopicTable

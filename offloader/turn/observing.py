@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from offloader.backlog import topic_backlog
+from offloader.backlog.policy import opened_at
 from offloader.config import OffloadConfig
 from offloader.model import Observation
-from offloader.schedule.newest_backlog import topic_backlog
-from offloader.schedule.policy import opened_at
 from offloader.turn.held_topic import HeldTopic
 from reader.model import Partition
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from offloader import model
+from offloader.backlog.policy import due, opened_at, overdue, within, within_few
 from offloader.commit import DeltaCommitter, ExternalCommits
 from offloader.config import OffloadConfig
 from offloader.convert import ConversionJobs, SlowError
 from offloader.output import Addition, Advance, LakeCommitter
-from offloader.schedule.policy import due, opened_at, overdue, within, within_few
 from offloader.subscription import GapTracker, RetentionChecks, TopicKinds
 from offloader.turn.chunk_timeouts import ChunkTimeouts
 from offloader.turn.conversion_step import ConversionStep, Converted

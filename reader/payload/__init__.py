@@ -17,6 +17,10 @@
     budget          how much memory the columns of one call may take
     prewarm         compiles the kernels before the first query needs them
 
+A new type of Pulsar's schemas needs its name in ``reader.pulsar.binary.schema_messages``, a line in
+``primitive``, or a kind in ``registry`` with a decoder in ``member_decoder``, and an encoder in
+``reader.encode.payload.encoder``.
+
 No I/O, and no state except compiled programs. A payload whose columns do not reproduce it is never
 an error: its row has a *problem*, one line of text. Imports only ``reader.model``,
 ``reader.errors``, ``reader.kernels`` and ``reader.wire``.

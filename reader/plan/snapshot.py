@@ -40,7 +40,7 @@ class PlanningAdmin(completeness.HoldReader, completeness.MigrationReader, Proto
 
 
 class PlanningClients(Protocol):
-    """What planning asks of ``reader.clients.Clients``, which stands above this room."""
+    """What planning asks of ``reader.clients.Clients``."""
 
     @property
     def settings(self) -> ReadConfig: ...

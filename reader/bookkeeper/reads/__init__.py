@@ -1,5 +1,8 @@
 """What is asked of which bookie, and what follows from the answers. No sockets, no clock.
 
+The retry policy: ``entry_reads`` decides when an entry is requested again, and ``bookie_health`` of
+which replica.
+
     ledger_reads     LedgerReads: the rules; actions to perform, from what arrived and the time
     read_messages    the actions, and what arrives: values
     block_planner    ranges of entries, split into blocks

@@ -55,19 +55,19 @@ offloader/subscription/gap_tracker.py: tests/unit/turns/test_gaps.py
 
 ledger-behind-a-waiting-one: a ledger that waits for a transaction is stepped over: its messages are
     lost
-offloader/schedule/policy.py: tests/unit/schedule/test_policy.py
+offloader/backlog/policy.py: tests/unit/backlog/test_policy.py
 - > partition.max_read:
 -             break
 + > partition.max_read:
 +             continue
 
 open-ledger-offloaded: an open ledger is offloaded: what is written to it later is lost
-offloader/schedule/policy.py: tests/unit/schedule/test_policy.py
+offloader/backlog/policy.py: tests/unit/backlog/test_policy.py
 - if i == len(partition.ledgers) - 1 and not (partition.terminated and ledger.closed):
 + if i == len(partition.ledgers) and not (partition.terminated and ledger.closed):
 
 ages-in-other-units: offload.max_age of ten minutes lasts a week
-offloader/schedule/policy.py: tests/unit/schedule/test_policy.py
+offloader/backlog/policy.py: tests/unit/backlog/test_policy.py
 - age = (clock_ms - oldest_ms) / 1000
 + age = (clock_ms - oldest_ms) / 1_000_000
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from offloader.backlog import topic_backlog
 from offloader.commit.delta_committer import DeltaCommitter
-from offloader.schedule import topic_backlog
 from offloader.service.status import topic_status
 from reader.config import StorageConfig
 from reader.errors import UnavailableError

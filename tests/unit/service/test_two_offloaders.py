@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from offloader.backlog import backlog_after, newest_backlog
 from offloader.config import Config
 from offloader.model import Discovery, TopicBacklog
-from offloader.schedule import Rounds, Scheduler, TopicQueue, backlog_after
-from offloader.schedule.newest_backlog import newest_backlog
+from offloader.schedule import Rounds, Scheduler, TopicQueue
 from offloader.service.log_follower import LogFollower
 from offloader.service.status import topic_status
 from offloader.turn.topic_offloader import TopicOffloader

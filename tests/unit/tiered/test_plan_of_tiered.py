@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from offloader.schedule.policy import sealed as sealed_ledgers
+from offloader.backlog.policy import sealed as sealed_ledgers
 from reader.config import ReadConfig
 from reader.errors import NotFoundError
 from reader.model import OffloadContext, Tier

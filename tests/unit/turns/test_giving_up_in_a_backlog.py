@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from offloader.backlog.policy import within
 from offloader.convert import Conversion, ConvertedPack
-from offloader.schedule.policy import within
 from offloader.turn.topic_offloader import TopicOffloader
 from reader.model import Position
 from tests.unit.decode.entries import entry

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from offloader.backlog.policy import due, sealed, within, within_few
 from offloader.config import OffloadConfig
 from offloader.model import Due
-from offloader.schedule.policy import due, sealed, within, within_few
 from reader.model import LedgerMetadata, Partition, Position, Topic
 from reader.pulsar.ledgers import LedgerInfo, PartitionLedgers
 

@@ -8,8 +8,8 @@ need no new lists, and newer lists no other watermarks.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from offloader.backlog.policy import filled, sealed
 from offloader.model import Backlog, TopicBacklog
-from offloader.schedule.policy import filled, sealed
 from reader.model import Partition
 from reader.pulsar import PartitionLedgers
 

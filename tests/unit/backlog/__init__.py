@@ -1,0 +1,1 @@
+"""Which sealed ledgers are due."""
