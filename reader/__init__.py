@@ -5,7 +5,6 @@
     printable     text for a terminal: controls are shown, not done
     config        the reader's settings
     clients       all that is expensive to open: once a process, for all who read
-    lending       how clients for one thread at a time are lent and kept
     rotation      files that change while processes run: what is made of them is made anew
     tls           TLS contexts, one for the same section and files
     private_keys  keys that open encrypted entries, from files or a function of the operator's

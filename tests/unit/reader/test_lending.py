@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
+from reader.clients.lending import Lender
 from reader.closing import Closing
-from reader.lending import Lender
 
 
 class Thing(Closing):

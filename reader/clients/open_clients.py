@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from reader.clients.lending import Lender
 from reader.closing import Closing
 from reader.config import PulsarConfig, ReadConfig
-from reader.lending import Lender
 from reader.model import Topic
 from reader.private_keys import open_decryption
 from reader.pulsar import AdminClient
