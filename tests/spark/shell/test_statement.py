@@ -121,7 +121,9 @@ def test_semicolons_are_those_of_sparks_own_lexer(lake: PulsarLake, text: str) -
     stream, parser = jvm.org.antlr.v4.runtime, jvm.org.apache.spark.sql.catalyst.parser
     lexer = parser.SqlBaseLexer(parser.UpperCaseCharStream(stream.CharStreams.fromString(text)))
     found = lexer.getAllTokens()
-    expected = [one.getStartIndex() for one in found if one.getType() == lexer.SEMICOLON]
+    expected = [
+        one.getStartIndex() for one in found if one.getType() == parser.SqlBaseLexer.SEMICOLON
+    ]
     assert [one.start for one in tokens(text) if one.text == ";"] == expected
 
 
