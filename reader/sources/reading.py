@@ -30,7 +30,8 @@ def read_rows(
     """Yield the rows of one read as batches of exactly ``rows.columns``; none is empty.
 
     where: only rows that match it. chunks: collects how much of each chunked message was read, by
-    uuid. Splits give their rows in the order of the log, other reads in no order.
+    uuid. Splits give their rows in the order of the log, each file in its own order
+    (``reader.stream.entry_sizes`` goes by that), other reads in no order.
 
     Raises what reading raises (``reader.sources.base.RowSource.read``), and NotFoundError if a file
     or an entry of the table's version is gone.
