@@ -6,6 +6,7 @@ import pkgutil
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from traceback import walk_tb
 from typing import TYPE_CHECKING
 
 from reader.config import EncryptionConfig
@@ -69,8 +70,9 @@ def _provider(path: str) -> KeyProvider:
     try:
         function = pkgutil.resolve_name(path)
     except Exception as error:
-        # The text of any other error is the module's own, and may contain a secret.
-        shown = isinstance(error, ImportError | AttributeError | ValueError)
+        # An error of the module's own code may contain a secret.
+        is_own = len([*walk_tb(error.__traceback__)]) > 2
+        shown = isinstance(error, ImportError) or not is_own
         raise ConfigurationError(
             f"cannot import encryption.key_provider {path!r}: "
             f"{error if shown else type(error).__name__}",

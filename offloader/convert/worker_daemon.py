@@ -8,7 +8,7 @@ from importlib import import_module
 
 from spark_ext.datasource import python_daemon
 
-_MODULES = ("pyspark.worker", "offloader.convert.pack_task", "reader.sources")
+_MODULES = ("pyspark.worker", "offloader.convert.pack_task", "reader.sources.split_reader")
 
 
 def preload() -> None:

@@ -59,7 +59,7 @@ class RowScan:
                             yield batch
 
     def _read(self, clients: Clients, reads: Iterable[plans.Read]) -> Generator[pa.RecordBatch]:
-        from reader.sources import RowFormat, read_rows  # kernels: not where nothing is read
+        from reader.sources import RowFormat, read_rows  # not where nothing is read
 
         plan = self.plan
         rows = RowFormat.of(clients.settings, plan.snapshot, self.columns, plan.predicates)

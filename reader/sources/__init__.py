@@ -17,17 +17,24 @@ table,tiered}``; not Spark.
     parquet_files   rows out of a table's Parquet files
     reading         read_rows: the one executor of what is planned
     stored          entries from the bookies, and from the objects of Pulsar's tiered storage
+    row_format      RowFormat: how messages become rows
     rows            messages to rows: metadata, payload columns, what had to be rescued
     salvage         what can be read of a ledger that is declared lost
     split_reader    splits read one after the other, from whichever source can give them
 """
 
-from reader.sources.base import EntrySource
-from reader.sources.broker import BrokerEntries
-from reader.sources.lookback import Lookback
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from reader.sources.reading import read_rows
-from reader.sources.rows import RowBuilder, RowFormat, conform
-from reader.sources.stored import StoredEntries
+from reader.sources.row_format import RowFormat, conform
+
+if TYPE_CHECKING:  # kernels: not where only files are read
+    from reader.sources.base import EntrySource
+    from reader.sources.broker import BrokerEntries
+    from reader.sources.lookback import Lookback
+    from reader.sources.rows import RowBuilder
+    from reader.sources.stored import StoredEntries
 
 __all__ = [
     "BrokerEntries",
@@ -39,3 +46,16 @@ __all__ = [
     "conform",
     "read_rows",
 ]
+_WITH_KERNELS = {
+    "BrokerEntries": "broker",
+    "EntrySource": "base",
+    "Lookback": "lookback",
+    "RowBuilder": "rows",
+    "StoredEntries": "stored",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WITH_KERNELS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WITH_KERNELS[name]}"), name)

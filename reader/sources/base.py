@@ -22,9 +22,6 @@ from reader.decode import ChunkSequence
 from reader.errors import CorruptError
 from reader.model import EntryBlock, Partition, Position, Split, TransactionId
 
-PublishRange = tuple[int | None, int | None]
-"""Least and greatest publish time (µs since the epoch, both inclusive, None: open)."""
-
 _FIRST_WINDOW = 32
 MOST_ENTRIES = 8192
 _MOST_GAP = 8

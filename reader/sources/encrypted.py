@@ -21,7 +21,8 @@ from reader.model.columns import TIMESTAMP, rows_between
 from reader.model.row_kinds import RowKind, is_kind
 from reader.plan import EncryptedRead
 from reader.sources.lookback import Lookback
-from reader.sources.rows import RowBuilder, RowFormat
+from reader.sources.row_format import RowFormat
+from reader.sources.rows import RowBuilder
 from reader.sources.source_clients import SourceClients
 from reader.table import TopicTable
 

@@ -16,7 +16,8 @@ from reader.plan import LearnedTimes
 from reader.prefetch import Prefetched
 from reader.sources.base import Delivered, EntrySource, RowSource, Step
 from reader.sources.lookback import Lookback
-from reader.sources.rows import RowBuilder, RowFormat
+from reader.sources.row_format import RowFormat
+from reader.sources.rows import RowBuilder
 
 Learn = Callable[[Sequence[tuple[Split, LearnedTimes]]], None]
 """Is told what complete reads of sealed ranges saw."""

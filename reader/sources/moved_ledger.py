@@ -13,7 +13,7 @@ from reader.model.row_kinds import RowKind, is_kind, is_not_kind
 from reader.plan import EncryptedRead
 from reader.sources.base import Delivered, RowSource, Step
 from reader.sources.encrypted import read_encrypted
-from reader.sources.rows import RowFormat, conform
+from reader.sources.row_format import RowFormat, conform
 from reader.sources.source_clients import SourceClients
 from reader.table import OffloadedLedger, TopicTable, records_upto
 

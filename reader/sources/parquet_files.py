@@ -9,7 +9,7 @@ import pyarrow.dataset as pads
 from reader.model.columns import METADATA
 from reader.model.row_kinds import RowKind, is_not_kind
 from reader.plan import FilesRead, RowFilter, both, guarantee
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from reader.storage import Storage
 from reader.table import file_errors, stored_name
 

@@ -1,20 +1,22 @@
 """The one executor of reads: a read, as a plan has it, to Arrow batches."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reader import plan
-from reader.decode import ChunkMemory
 from reader.model.columns import METADATA
-from reader.sources.compacted import read_compacted
-from reader.sources.encrypted import read_encrypted
 from reader.sources.parquet_files import read_files
-from reader.sources.rows import RowFormat, bare_rows
-from reader.sources.source_clients import SourceClients
-from reader.sources.split_reader import read_splits
+from reader.sources.row_format import RowFormat, bare_rows
+
+if TYPE_CHECKING:  # kernels: not where only files are read
+    from reader.decode import ChunkMemory
+    from reader.sources.source_clients import SourceClients
 
 
 def read_rows(
@@ -28,7 +30,8 @@ def read_rows(
     """Yield the rows of one read as batches of exactly ``rows.columns``; none is empty.
 
     where: only rows that match it. chunks: collects how much of each chunked message was read, by
-    uuid. Splits give their rows in the order of the log, other reads in no order.
+    uuid. Splits give their rows in the order of the log, each file in its own order
+    (``reader.stream.entry_sizes`` goes by that), other reads in no order.
 
     Raises what reading raises (``reader.sources.base.RowSource.read``), and NotFoundError if a file
     or an entry of the table's version is gone.
@@ -50,12 +53,19 @@ def read_rows(
 def _read(
     clients: SourceClients, read: plan.Read, rows: RowFormat, chunks: ChunkMemory | None
 ) -> Iterator[pa.RecordBatch]:
+    # Kernels: not where only files are read.
     match read:
         case plan.SplitsRead():
+            from reader.sources.split_reader import read_splits
+
             return read_splits(clients, read, rows, chunks=chunks)
         case plan.EncryptedRead():
+            from reader.sources.encrypted import read_encrypted
+
             return read_encrypted(clients, read, rows)
         case plan.CompactedRead():
+            from reader.sources.compacted import read_compacted
+
             return read_compacted(clients, read.part, rows)
     raise AssertionError(f"no source reads {read}")
 

@@ -20,7 +20,7 @@ from reader.sources.broker import BrokerEntries, HeldBroker
 from reader.sources.entry_rows import EntryRows
 from reader.sources.fallback import Failure, LedgerNow, Stage, failure_of, first_stage, next_stage
 from reader.sources.moved_ledger import MovedLedger
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from reader.sources.source_clients import SourceClients
 from reader.sources.stored import StoredEntries
 

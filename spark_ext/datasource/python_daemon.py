@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 
-_MODULES = ("pyspark.worker", "spark_ext.datasource.tasks")
+_MODULES = ("pyspark.worker", "spark_ext.datasource.tasks", "reader.sources.split_reader")
 
 
 def preload(modules: Sequence[str] = _MODULES, warm: Callable[[], object] | None = None) -> None:

@@ -20,7 +20,7 @@ import pytest
 from reader.errors import NotFoundError, PulsarLakeError, UnavailableError
 from reader.model import Position, Split
 from reader.sources.base import Delivered, EntrySource, RowSource, Step
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 
 Row = Mapping[str, Any]
 Open = Callable[[RowFormat], AbstractContextManager[RowSource]]

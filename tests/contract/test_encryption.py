@@ -19,7 +19,7 @@ from reader.model import Partition, Topic
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from reader.storage import open_storage
 from reader.table import TopicTable
 from spark_ext import PulsarLake

@@ -19,7 +19,7 @@ from reader.sources.base import EntrySource, RowSource
 from reader.sources.broker import BrokerEntries
 from reader.sources.entry_rows import EntryRows
 from reader.sources.moved_ledger import MovedLedger
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from reader.sources.stored import StoredEntries
 from reader.storage import open_storage
 from testbed.admin import Admin

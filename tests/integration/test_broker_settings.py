@@ -15,7 +15,7 @@ from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
 from reader.sources.reading import read_rows
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from testbed.admin import Admin
 from testbed.cluster import CompactCluster
 from testbed.publish import Message, publish

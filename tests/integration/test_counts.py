@@ -8,7 +8,7 @@ from reader.model import Topic
 from reader.plan.reads import CountRead, Read, SplitsRead
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar.admin import AdminClient
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from spark_ext.datasource.tasks import TaskFormat, plan_tasks, read_task
 from testbed.admin import Admin
 from testbed.cluster import Cluster

@@ -14,7 +14,7 @@ from reader.plan.plan import plan_snapshot
 from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
 from reader.sources.reading import read_rows
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from testbed.admin import Admin
 from testbed.cluster import Cluster
 from testbed.publish import publish

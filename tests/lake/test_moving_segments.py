@@ -15,7 +15,7 @@ from reader.plan.snapshot import take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.pulsar.admin import AdminClient
 from reader.sources.reading import read_rows
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from reader.storage import open_storage
 from spark_ext import PulsarLake
 from testbed.admin import Admin, wait_until

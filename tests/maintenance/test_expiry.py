@@ -21,7 +21,7 @@ from reader.plan.plan import make_plan
 from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import Snapshot
 from reader.sources.reading import read_rows
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from reader.storage import Storage, open_storage
 from reader.table import TopicTable
 from tests.support.additions import FIELDS, addition, ledgers_in, open_table

@@ -11,7 +11,8 @@ from reader.model import BEFORE_ALL, EntryBlock, Position, TransactionId
 from reader.plan import CompactedPart
 from reader.pulsar import CompactedLedger
 from reader.sources.compacted.raw_messages import unwrapped
-from reader.sources.rows import RowBuilder, RowFormat
+from reader.sources.row_format import RowFormat
+from reader.sources.rows import RowBuilder
 from reader.sources.source_clients import SourceClients
 
 

@@ -16,7 +16,7 @@ from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import Snapshot, take_snapshot
 from reader.plan.snapshot_token import from_token, to_token
 from reader.sources.reading import read_rows
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from testbed.admin import Admin, wait_until
 from testbed.cluster import Cluster
 from testbed.faults import FaultyStore

@@ -14,7 +14,7 @@ from reader.plan.plan import plan_snapshot
 from reader.plan.snapshot import take_snapshot
 from reader.sources.base import EntrySource, RowSource
 from reader.sources.entry_rows import EntryRows
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from reader.sources.stored import StoredEntries
 from testbed.admin import Admin
 from testbed.cluster import Cluster

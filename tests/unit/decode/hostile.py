@@ -15,7 +15,8 @@ from reader.decode.partition_context import NoContext
 from reader.model import EntryBlock, Partition, SchemaInfo, Topic
 from reader.model.columns import METADATA
 from reader.payload import payload_fields
-from reader.sources.rows import RowBuilder, RowFormat
+from reader.sources.row_format import RowFormat
+from reader.sources.rows import RowBuilder
 from testbed.usage import peak_bytes
 from tests.unit.decode.entries import compress, entry, metadata, single
 from tests.unit.decode.test_decryption import RSA, for_rsa, pem, sealed_entry

@@ -23,7 +23,8 @@ from reader.model import SchemaInfo
 from reader.model.columns import METADATA
 from reader.model.row_kinds import RowKind, is_kind, is_not_kind
 from reader.payload import payload_fields
-from reader.sources.rows import RowBuilder, RowFormat
+from reader.sources.row_format import RowFormat
+from reader.sources.rows import RowBuilder
 from tests.support.examples import examples
 from tests.unit.decode.entries import PARTITION, block_of, entry, proto, single
 

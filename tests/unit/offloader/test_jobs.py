@@ -31,7 +31,7 @@ from offloader.model.turn import Workers
 from reader.errors import PulsarLakeError, UnavailableError
 from reader.model import Partition, Split, Tier, Topic
 from reader.model.reasons import Reason, TierReason
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 
 HEALTHY = WORKERS.count(Workers.HEALTHY)
 LARGE = job_rules.job_bytes(64)

@@ -134,13 +134,20 @@ def test_a_provider_that_fails_is_a_reason(answer: Callable[[str], object], reas
         ("a b", "invalid format"),
         ("os:sep", "is no function"),
         ("broken_provider:private_key", "RuntimeError"),
+        ("misread_provider:private_key", "ValueError"),
+        ("misnamed_provider:private_key", "AttributeError"),
     ],
 )
 def test_a_provider_that_cannot_be_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, reason: str
 ) -> None:
     """It is an error before anything is read, and of whatever process needs it."""
-    (tmp_path / "broken_provider.py").write_text("raise RuntimeError('hvs.secret')")
+    for name, line in (
+        ("broken", "raise RuntimeError('hvs.secret')"),
+        ("misread", "int('hvs.secret')"),
+        ("misnamed", "getattr(object, 'hvs.secret')"),
+    ):
+        (tmp_path / f"{name}_provider.py").write_text(line)
     monkeypatch.syspath_prepend(tmp_path)
     config = EncryptionConfig(key_provider=path)
     for need in (lambda: check_keys(config), lambda: _asked(config, "a")):

@@ -8,7 +8,7 @@ import pyarrow as pa
 from reader.errors import CorruptError, LedgerGoneError, NotFoundError, UnavailableError
 from reader.model import EntryBlock, Partition, Split, TransactionId
 from reader.sources.base import Delivered, EntrySource, RowSource, Step
-from reader.sources.rows import RowFormat, conform
+from reader.sources.row_format import RowFormat, conform
 
 
 class MemoryRows(RowSource):

@@ -21,7 +21,7 @@ from reader.model import EntryBlock, Partition
 from reader.sources.base import RowSource
 from reader.sources.broker import BrokerEntries, HeldBroker
 from reader.sources.entry_rows import EntryRows
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
 from tests.unit.decode.entries import entry
 from tests.unit.sources.splits import PARTITION, split

@@ -14,7 +14,7 @@ from reader.plan import LearnedTimes
 from reader.sources import entry_rows
 from reader.sources.base import Delivered
 from reader.sources.entry_rows import EntryRows
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from tests.unit.decode.entries import PARTITION, entry, single
 from tests.unit.payload.cases import avro_bytes, versions
 from tests.unit.payload.remembered.test_lives import AB, BA

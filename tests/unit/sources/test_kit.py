@@ -15,7 +15,7 @@ from reader.model.columns import METADATA
 from reader.payload import payload_fields
 from reader.sources.base import Delivered, EntrySource, RowSource, Step
 from reader.sources.entry_rows import EntryRows
-from reader.sources.rows import RowFormat, bare_rows
+from reader.sources.row_format import RowFormat, bare_rows
 from tests.contract.kit import Case, EntryCase, EntrySourceContract, SourceContract
 from tests.unit.decode.entries import entry, single
 from tests.unit.sources.memory_sources import MemoryEntries, MemoryRows

@@ -17,7 +17,7 @@ from reader.model import LedgerIdentity, OffloadContext, Partition, Split, Store
 from reader.pulsar import PartitionLedgers
 from reader.sources.fallback import LedgerNow, Stage
 from reader.sources.moved_ledger import MovedLedger
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from reader.sources.split_reader import SplitReader, ledger_now
 from reader.storage import Storage
 from reader.table import OffloadedLedger, TopicTable

@@ -11,7 +11,8 @@ from reader.model import Partition, SchemaInfo, Topic
 from reader.model.columns import METADATA
 from reader.payload import payload_fields
 from reader.plan import known_schemas
-from reader.sources.rows import RowBuilder, RowFormat
+from reader.sources.row_format import RowFormat
+from reader.sources.rows import RowBuilder
 from reader.table.remembered_schemas import decode_schemas, encode_schemas
 from tests.unit.decode.entries import block_of, entry
 

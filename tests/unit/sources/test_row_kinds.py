@@ -10,7 +10,8 @@ from reader.model.columns import FIRST_CHUNK, METADATA, last_given_up
 from reader.model.positions import BEFORE_ALL, Position
 from reader.payload import payload_fields
 from reader.sources.entry_rows import EntryRows
-from reader.sources.rows import RowBuilder, RowFormat
+from reader.sources.row_format import RowFormat
+from reader.sources.rows import RowBuilder
 from tests.unit.decode.entries import PARTITION, block_of, entry, single
 from tests.unit.sources.memory_sources import MemoryEntries
 from tests.unit.sources.splits import split

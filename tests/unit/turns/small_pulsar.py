@@ -18,7 +18,7 @@ from reader.plan.reads import SplitsRead
 from reader.plan.snapshot import take_snapshot
 from reader.pulsar import PartitionLedgers
 from reader.sources.reading import read_rows
-from reader.sources.rows import RowFormat
+from reader.sources.row_format import RowFormat
 from reader.table import TopicTable
 from testbed.simulation import AdminRest, Clock, ClusterState, Ledger, ManagedLedger
 from tests.unit.decode.entries import metadata
