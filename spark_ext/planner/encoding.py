@@ -148,8 +148,12 @@ def _decoded(kind: Any, value: Any, path: str) -> Any:
         for one in arguments:
             if one not in _PLAIN or type(value) is one:
                 return _decoded(one, value, path)
+    # Loops, as a comprehension is one more call of Python's few at each level of a filter.
     if origin is tuple and isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_decoded(arguments[0], one, f"{path}[]") for one in value)
+        items = []
+        for one in value:
+            items.append(_decoded(arguments[0], one, f"{path}[]"))
+        return tuple(items)
     if isinstance(value, Mapping):
         if origin is Mapping:
             inner = arguments[1]
@@ -159,8 +163,8 @@ def _decoded(kind: Any, value: Any, path: str) -> Any:
             for name in types.keys() ^ value.keys():
                 what = "lacks" if name in types else "does not have"
                 raise PulsarLakeError(f"A message of the planner {what} the field {path}.{name}")
-            found = {
-                name: _decoded(of, value[name], f"{path}.{name}") for name, of in types.items()
-            }
+            found = {}
+            for name, of in types.items():
+                found[name] = _decoded(of, value[name], f"{path}.{name}")
             return kind(**found)
     raise PulsarLakeError(f"The field {path} of a message of the planner cannot be {value!r:.80}")

@@ -14,6 +14,7 @@ from spark_ext.planner.protocol import (
     Aggregate,
     ColdRead,
     CommitWrite,
+    Expression,
     FindNextBatch,
     HotRead,
     ListTopics,
@@ -83,6 +84,16 @@ def test_what_is_no_message(value: dict[str, Any], message: str) -> None:
 def test_an_answer_has_its_questions_class() -> None:
     with pytest.raises(TypeError, match="ListTopics is no Names"):
         encode(ListTopics("a"), questions()["ListTopics"][1])
+
+
+def test_filters_are_hundreds_of_levels_deep() -> None:
+    deep = encode(column("a"), Expression)
+    for _ in range(300):
+        deep = encode(call("+"), Expression) | {"args": [deep]}
+    found = decode(Expression, deep)
+    while found.args:
+        (found,) = found.args
+    assert found == column("a")
 
 
 def test_a_request_names_a_question() -> None:

@@ -1,8 +1,10 @@
 package io.pulsarlake.spark.reads;
 
 import io.pulsarlake.spark.planner.Messages.Expression;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.BinaryOperator;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
@@ -41,8 +43,8 @@ public final class Filters {
     }
     List<Column> args = of.args().stream().map(Filters::condition).toList();
     return switch (of.op()) {
-      case "AND" -> args.stream().reduce(Column::and).orElse(functions.lit(true));
-      case "OR" -> args.stream().reduce(Column::or).orElse(functions.lit(false));
+      case "AND" -> args.isEmpty() ? functions.lit(true) : joined(args, Column::and);
+      case "OR" -> args.isEmpty() ? functions.lit(false) : joined(args, Column::or);
       case "IS_NULL" -> args.get(0).isNull();
       case "IS_NOT_NULL" -> args.get(0).isNotNull();
       case "<>" -> args.get(0).notEqual(args.get(1));
@@ -55,6 +57,14 @@ public final class Filters {
     };
   }
 
+  /** In pairs of pairs: of a thousand partitions one by one, Spark's stack would overflow. */
+  private static Column joined(List<Column> some, BinaryOperator<Column> by) {
+    int half = some.size() / 2;
+    return half == 0
+        ? some.get(0)
+        : by.apply(joined(some.subList(0, half), by), joined(some.subList(half, some.size()), by));
+  }
+
   private static Expression node(org.apache.spark.sql.connector.expressions.Expression of) {
     if (of instanceof NamedReference reference) {
       return new Expression(null, List.of(), List.of(reference.fieldNames()), null, null);
@@ -64,7 +74,13 @@ public final class Filters {
       return new Expression(null, List.of(), List.of(), type, value(literal.value()));
     }
     String op = of instanceof GeneralScalarExpression call ? call.name() : null;
-    List<Expression> args = Arrays.stream(of.children()).map(Filters::node).toList();
+    boolean joins = "AND".equals(op) || "OR".equals(op);
+    List<Expression> args = new ArrayList<>();
+    for (org.apache.spark.sql.connector.expressions.Expression child : of.children()) {
+      Expression one = node(child);
+      // Flat: a chain of hundreds is deeper than JSON and Python read.
+      args.addAll(joins && op.equals(one.op()) ? one.args() : List.of(one));
+    }
     return new Expression(op, args, List.of(), null, null);
   }
 

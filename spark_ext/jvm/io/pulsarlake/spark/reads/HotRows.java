@@ -70,6 +70,11 @@ public final class HotRows extends BaseRelation implements PrunedFilteredScan {
     return this;
   }
 
+  /** Whether reading them tells why their batch cannot be planned. */
+  public boolean isFailed() {
+    return failed != null;
+  }
+
   @Override
   public SQLContext sqlContext() {
     return context;

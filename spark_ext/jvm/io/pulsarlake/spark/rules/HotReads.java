@@ -33,7 +33,7 @@ record HotReads(HotRows rows, HotRead read) {
     if (found.isEmpty()
         || !(found.get()._3() instanceof LogicalRelation relation)
         || !(relation.relation() instanceof HotRows rows)
-        || rows.planner() == null) {
+        || rows.isFailed()) {
       return null;
     }
     Seq<NamedExpression> projects = found.get()._1();

@@ -14,7 +14,11 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
@@ -124,8 +128,11 @@ record LogAggregates(
   private static Aggregate message(AggregateExpression one, Map<ExprId, String> columns) {
     List<Expression> arguments =
         CollectionConverters.asJava(one.aggregateFunction().children());
-    String function = one.aggregateFunction().prettyName();
-    if (one.mode() != Complete$.MODULE$ || one.isDistinct() || one.filter().isDefined()) {
+    String function = function(one.aggregateFunction());
+    if (function == null
+        || one.mode() != Complete$.MODULE$
+        || one.isDistinct()
+        || one.filter().isDefined()) {
       return null;
     }
     if (arguments.stream().allMatch(of -> of instanceof Literal value && value.value() != null)) {
@@ -136,6 +143,14 @@ record LogAggregates(
             ? columns.get(attribute.exprId())
             : null;
     return column == null ? null : new Aggregate(function, column);
+  }
+
+  /** Spark's own one of that name; a user may have named another one so. */
+  private static String function(AggregateFunction of) {
+    if (of instanceof Count) {
+      return "count";
+    }
+    return of instanceof Min ? "min" : of instanceof Max ? "max" : null;
   }
 
   /** As Spark has a number of the type within. */

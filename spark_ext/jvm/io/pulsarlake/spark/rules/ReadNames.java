@@ -79,14 +79,15 @@ public final class ReadNames extends Rule<LogicalPlan> {
       throw Errors.refused(
           "a topic has its own columns: a stream of it takes no schema (hint: leave it out)");
     }
+    options.values().removeIf(Objects::isNull);
     options.putIfAbsent(TopicStreams.CATALOG, FORMAT);
     return stream(options);
   }
 
   /** The relation of the catalog, or those of its columns that a schema names. */
   private LogicalPlan batch(Map<String, String> options, Option<StructType> schema) {
-    PulsarCatalog catalog = TopicStreams.catalog(session, options);
     options.values().removeIf(Objects::isNull); // as Python's None arrives
+    PulsarCatalog catalog = TopicStreams.catalog(session, options);
     LogicalPlan rows =
         new UnresolvedRelation(
             Nodes.seq(catalog.named(TopicStreams.streamed(options))),
@@ -118,6 +119,7 @@ public final class ReadNames extends Rule<LogicalPlan> {
       return null;
     }
     Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
+    options.values().removeIf(Objects::isNull);
     for (String name : options.keySet()) {
       if (name.toLowerCase(java.util.Locale.ROOT).startsWith(TOPIC)) {
         throw Errors.refused(

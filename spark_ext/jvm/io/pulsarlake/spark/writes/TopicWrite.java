@@ -11,7 +11,10 @@ import io.pulsarlake.spark.planner.Messages.Sending;
 import io.pulsarlake.spark.planner.PlannerClient;
 import io.pulsarlake.spark.reads.HotPartitions;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
@@ -46,10 +49,12 @@ final class TopicWrite implements BatchWrite, StreamingWrite {
   /** Refuses rows that the topic does not take. */
   static TopicWrite open(
       PlannerClient planner, String topic, LogicalWriteInfo info, boolean streaming) {
+    Map<String, String> options = new HashMap<>(info.options().asCaseSensitiveMap());
+    options.values().removeIf(Objects::isNull); // as Python's None arrives
     OpenWrite question =
         new OpenWrite(
             topic,
-            info.options().asCaseSensitiveMap(),
+            options,
             info.schema().json(),
             info.queryId(),
             streaming);
