@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_PATH = re.compile(r"`?([^/`]+/[^/`]+?)(?:/([^/`]+))?`?")
+_PATH = re.compile(r"`?(?:persistent://)?([^/`]+/[^/`]+?)(?:/([^/`]+))?`?")
 
 
 class Leave(Exception):  # noqa: N818 - no error: the user is done

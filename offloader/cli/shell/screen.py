@@ -102,7 +102,7 @@ class Screen:
         """Show lines, in a pager if they are more, or longer, than the terminal's."""
         size, lengths = shutil.get_terminal_size(), [len(line) for line in text.splitlines()]
         is_large = len(lengths) >= size.lines or max(lengths, default=0) > size.columns
-        if self.pager and is_large:
+        if self.pager and is_large and os.environ.get("PAGER") != "":
             os.environ.setdefault("LESS", "SRX")  # long lines scroll, the last screen stays
             pydoc.pager(text)
         else:

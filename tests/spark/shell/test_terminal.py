@@ -125,7 +125,8 @@ def test_tab_completes_namespaces_topics_and_columns(shell: Terminal, orders: Or
 def test_topics_and_columns_are_listed(shell: Terminal, orders: Orders) -> None:
     assert re.search(rf"\n`{orders.namespace}` +orders ", asked(shell, f"\\d {orders.namespace}"))
     assert re.search(rf"\n{orders.namespace} +orders\n", asked(shell, "\\d"))
-    for name in (orders.table, f"{orders.namespace}/orders"):
+    path = f"{orders.namespace}/orders"
+    for name in (orders.table, path, f"persistent://{path}"):
         found = asked(shell, f"\\d {name}")
         assert re.search(r"\nid +bigint ", found)
         assert re.search(r"\n__publishTime +timestamp ", found)

@@ -80,13 +80,17 @@ def test_a_command_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_pager_for_what_is_larger_than_the_screen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, paged: bool
 ) -> None:
-    monkeypatch.delenv("LESS", raising=False)
+    for name in ("LESS", "PAGER"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("shutil.get_terminal_size", lambda: SIZE)
     calls: list[tuple[str, str]] = []
     monkeypatch.setattr("pydoc.pager", lambda text: calls.append((text, os.environ["LESS"])))
     for pager in (True, False):
         Screen(pager=pager).show(text)
         assert capsys.readouterr().out == ("" if paged and pager else text)
+    monkeypatch.setenv("PAGER", "")
+    Screen().show(text)
+    assert capsys.readouterr().out == text
     assert calls == ([(text, "SRX")] if paged else [])
 
 
