@@ -13,9 +13,11 @@ import pytest
 
 from offloader.config import Config
 from spark_ext.session.jars import listed, session_jars
-from tests.spark.conftest import TOTAL, Orders
+from tests.spark.conftest import TOTAL, Orders, orders
 from tests.support.maven_repository import MavenRepository
 from tests.support.running import run_program
+
+__all__ = ["orders"]
 
 WANTED = listed(("s3",))
 """What a storage on S3 needs, or a storage that is not known yet."""

@@ -12,6 +12,8 @@ from reader.errors import ConfigurationError
 from spark_ext.session.settings import LakeConfig
 from tests.unit.reader.test_config import shown, write
 
+pytestmark = pytest.mark.usefixtures("no_environment")
+
 
 def test_every_section_is_known_by_name_to_those_that_do_not_read_it() -> None:
     assert set(SECTIONS) == set(Config.model_fields)

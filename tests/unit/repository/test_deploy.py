@@ -17,6 +17,8 @@ from typer.main import get_command
 from offloader.cli.app import app
 from offloader.config import Config, load_config
 
+pytestmark = pytest.mark.usefixtures("no_environment")
+
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
 CONTAINERFILE = (DEPLOY / "Containerfile").read_text()
