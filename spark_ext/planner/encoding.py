@@ -160,7 +160,7 @@ def _decoded(kind: Any, value: Any, path: str) -> Any:
             return {name: _decoded(inner, one, f"{path}[]") for name, one in value.items()}
         if isinstance(kind, type) and is_dataclass(kind):
             types = field_types(kind)
-            for name in types.keys() ^ value.keys():
+            for name in sorted(types.keys() ^ value.keys()):
                 what = "lacks" if name in types else "does not have"
                 raise PulsarLakeError(f"A message of the planner {what} the field {path}.{name}")
             found = {}
