@@ -11,8 +11,8 @@
  * </ul>
  *
  * <p>Nothing is decided here but that a session chooses no settings ({@link
- * io.pulsarlake.spark.catalog.StartUp}); decision 42 lists what rules read out of plans. A name is sent to the planner; what comes back (the text of
- * a view, or the schema of a table) is handed to Spark. What Spark's optimizer asks of a hot table
+ * io.pulsarlake.spark.catalog.StartUp}); decision 42 lists what rules read out of plans. A name is
+ * sent to the planner; what comes back (the text of a view, or the schema of a table) is handed to Spark. What Spark's optimizer asks of a hot table
  * (columns, filters) and of a cold one (filters) is handed to the planner, too.
  */
 package io.pulsarlake.spark;

@@ -58,6 +58,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
 
   private final SparkSession session;
   private final StructType type;
+  private final String columns; // as Spark writes them: an idle query names them often
   private final Path stored;
   private final PlannerClient planner;
   private final Stream stream;
@@ -87,6 +88,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
       Map<String, String> options) {
     this.session = session;
     this.type = type;
+    this.columns = type.json();
     this.stored = new Path(metadataPath, "bounds");
     this.planner = planner;
     // The planner knows a query's stream by its place in the checkpoint.
@@ -124,7 +126,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
     String ending = bounds().ending();
     NextBatch answer =
         planner.ask(
-            new FindNextBatch(stream, start, start(), ending, until, waited, type.json()));
+            new FindNextBatch(stream, start, start(), ending, until, waited, columns));
     planned = answer.plan();
     latest = answer.latest();
     String next = answer.next();
@@ -206,7 +208,7 @@ final class TopicStream implements Source, SupportsTriggerAvailableNow, ReportsS
   private BatchPlan planned(String from, String to) {
     return planned != null && planned.batch().start().equals(from) && planned.batch().end().equals(to)
         ? planned
-        : planner.ask(new PlanBatch(stream, from, to, start(), type.json()));
+        : planner.ask(new PlanBatch(stream, from, to, start(), columns));
   }
 
   private Dataset<Row> files(String name, MicroBatch batch, BatchFiles part) {

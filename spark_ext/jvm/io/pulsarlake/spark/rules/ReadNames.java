@@ -61,16 +61,14 @@ public final class ReadNames extends Rule<LogicalPlan> {
     if (node instanceof CreateTempViewUsing view && view.provider().equalsIgnoreCase(FORMAT)) {
       return Compat.temporaryView(
           view,
-          batch(
-              new HashMap<>(CollectionConverters.asJava(view.options())),
-              view.userSpecifiedSchema()));
+          batch(given(CollectionConverters.asJava(view.options())), view.userSpecifiedSchema()));
     }
     if (!(node instanceof UnresolvedDataSource source)
         || !source.format().equalsIgnoreCase(FORMAT)) {
       return null;
     }
     Map<String, String> options =
-        new HashMap<>(CollectionConverters.asJava(source.options().originalMap()));
+        given(CollectionConverters.asJava(source.options().originalMap()));
     if (!source.isStreaming()) {
       CollectionConverters.asJava(source.paths()).forEach(path -> options.put("path", path));
       return batch(options, source.userSpecifiedSchema());
@@ -79,14 +77,19 @@ public final class ReadNames extends Rule<LogicalPlan> {
       throw Errors.refused(
           "a topic has its own columns: a stream of it takes no schema (hint: leave it out)");
     }
-    options.values().removeIf(Objects::isNull);
     options.putIfAbsent(TopicStreams.CATALOG, FORMAT);
     return stream(options);
   }
 
+  /** Those that have a value: Python's None arrives as null. */
+  private static Map<String, String> given(Map<String, String> options) {
+    Map<String, String> found = new HashMap<>(options);
+    found.values().removeIf(Objects::isNull);
+    return found;
+  }
+
   /** The relation of the catalog, or those of its columns that a schema names. */
   private LogicalPlan batch(Map<String, String> options, Option<StructType> schema) {
-    options.values().removeIf(Objects::isNull); // as Python's None arrives
     PulsarCatalog catalog = TopicStreams.catalog(session, options);
     LogicalPlan rows =
         new UnresolvedRelation(
@@ -118,8 +121,7 @@ public final class ReadNames extends Rule<LogicalPlan> {
     if (topic == null) {
       return null;
     }
-    Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
-    options.values().removeIf(Objects::isNull);
+    Map<String, String> options = given(relation.options().asCaseSensitiveMap());
     for (String name : options.keySet()) {
       if (name.toLowerCase(java.util.Locale.ROOT).startsWith(TOPIC)) {
         throw Errors.refused(
