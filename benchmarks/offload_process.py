@@ -138,10 +138,9 @@ class _Offloader:
 @cache
 def _context() -> SparkContext:
     from offloader.config import load_config
-    from offloader.service.daemon import spark_context
-    from offloader.service.signals import Stop
+    from offloader.convert import SparkStarter
 
-    return spark_context(load_config({}), Stop())()
+    return SparkStarter(load_config({}))()
 
 
 def _main() -> None:

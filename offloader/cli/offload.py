@@ -22,8 +22,9 @@ def offload(
     (or SIGTERM) lets running Spark jobs finish, and commits what is whole then; the second ends at
     once.
     """
+    from offloader.convert import SparkStarter
     from offloader.service.console import Console
-    from offloader.service.daemon import Daemon, spark_context  # heavy: decoders
+    from offloader.service.daemon import Daemon  # heavy: decoders
     from offloader.service.signals import Stop
     from offloader.web.server import StatusServer, bind
     from reader.clients import Clients
@@ -35,13 +36,15 @@ def offload(
         Stop(announce=console.log) as stop,
         contextlib.ExitStack() as stack,
     ):
+        spark = SparkStarter(found)
+        stop.cancel = spark.cancel
         daemon = Daemon(
             found,
             clients,
             topics or found.offload.topics,
             console=console,
             stop=stop,
-            context=spark_context(found, stop),
+            context=spark,
             now=now,
         )
         failures = daemon.run_once() if once else []

@@ -4,6 +4,7 @@
     due_segments       what is due: as segments and splits to read, as ledgers that a commit lists
     jobs               conversions of many topics as few Spark jobs, and the workers that run them
     job_rules          which packs go into the next job, and how long each may take
+    spark_context      the offloader's Spark, started with the first job
     spark_job          one job: its tasks, and what came of each conversion
     job_progress       how far a job is, told while it runs
     job_results        its results, with little work for Spark's JVM
@@ -34,6 +35,7 @@ from offloader.convert.incomplete_chunks import (
     lookback_of,
 )
 from offloader.convert.jobs import ConversionJobs
+from offloader.convert.spark_context import SparkStarter
 from offloader.convert.spark_job import spark_jobs
 from offloader.convert.stored_entries import Source
 
@@ -46,6 +48,7 @@ __all__ = [
     "Pack",
     "SlowError",
     "Source",
+    "SparkStarter",
     "begins_at",
     "incomplete_at",
     "look_ahead",

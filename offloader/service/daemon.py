@@ -6,7 +6,6 @@ pauses. A stop takes effect between commits.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -57,8 +56,6 @@ _WAKE_SECONDS = 0.2
 
 _LINGER_SECONDS = 0.5
 """Far below any interval; turns that begin together reach a Spark job within it."""
-
-_LOCAL = re.compile(r"local\[([^,\]]+)\]")
 
 
 class Daemon:
@@ -405,39 +402,3 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, PulsarLakeError):
         return " ".join(str(error).split())
     return f"{type(error).__name__}: {plain_text(error)}"
-
-
-def spark_context(config: Config, stop: Stop) -> Callable[[], SparkContext]:
-    """A function that starts Spark on its first call and returns the same context on each."""
-    started: list[SparkContext] = []
-
-    def start() -> SparkContext:
-        from spark_ext.session.builder import build_session  # Java starts only if something is due
-        from spark_ext.session.cores import usable_cores
-
-        match = _LOCAL.fullmatch(config.spark.master)
-        # Without a number of retries, a local master gives up at a task's first failure. Healthy
-        # topics, retries and slow topics wait for their servers side by side (``Workers``).
-        cores = match[1].replace("*", str(max(3, usable_cores()))) if match else ""
-        master = f"local[{cores},4]" if match else config.spark.master
-        # Pools share the cores between jobs that run side by side (offloader/convert/jobs.py).
-        conf = {
-            "spark.scheduler.mode": "FAIR",
-            "spark.python.daemon.module": "offloader.convert.worker_daemon",
-            # No data goes through this JVM: a better compiler costs more than it saves.
-            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
-            **config.spark.conf,
-        }
-        spark = config.spark.model_copy(update={"master": master, "conf": conf})
-        return build_session(
-            config.model_copy(update={"spark": spark}), app_name="pulsar-lake offload"
-        ).sparkContext
-
-    def context() -> SparkContext:
-        # Called in the threads of jobs: in the main one, a new context takes Ctrl-C for itself.
-        if not started:
-            started.append(start())
-            stop.cancel = started[0].cancelAllJobs
-        return started[0]
-
-    return context

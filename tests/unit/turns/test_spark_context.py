@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from offloader.config import Config, load_config
-from offloader.service.daemon import spark_context
-from offloader.service.signals import Stop
+from offloader.convert import SparkStarter
 
 
 def test_it_goes_with_any_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +18,7 @@ def test_it_goes_with_any_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> 
         return SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=lambda: None))
 
     monkeypatch.setattr("spark_ext.session.builder.build_session", build)
-    spark_context(load_config(None), Stop())()
+    SparkStarter(load_config(None))()
     options = built[0].spark.conf["spark.driver.defaultJavaOptions"]
     assert "-XX:TieredStopAtLevel=1" in options.split()
     assert not re.search(r"-XX:\+Use\w+GC", options)
