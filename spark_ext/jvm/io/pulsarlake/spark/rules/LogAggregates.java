@@ -124,7 +124,7 @@ record LogAggregates(
     }
   }
 
-  /** A function of a column, or of literals that are not NULL, over all rows; null: none of these. */
+  /** A function of a column, or a count of literals that are not NULL, over all rows; else null. */
   private static Aggregate message(AggregateExpression one, Map<ExprId, String> columns) {
     List<Expression> arguments =
         CollectionConverters.asJava(one.aggregateFunction().children());
@@ -135,7 +135,8 @@ record LogAggregates(
         || one.filter().isDefined()) {
       return null;
     }
-    if (arguments.stream().allMatch(of -> of instanceof Literal value && value.value() != null)) {
+    if (one.aggregateFunction() instanceof Count
+        && arguments.stream().allMatch(of -> of instanceof Literal value && value.value() != null)) {
       return new Aggregate(function, null);
     }
     String column =
