@@ -16,6 +16,7 @@ import io.pulsarlake.spark.planner.Messages.Sink;
 import io.pulsarlake.spark.planner.Messages.SnapshotTable;
 import io.pulsarlake.spark.planner.Messages.TopicView;
 import io.pulsarlake.spark.planner.Planner;
+import io.pulsarlake.spark.planner.PlannerCatalog;
 import io.pulsarlake.spark.planner.PlannerClient;
 import io.pulsarlake.spark.reads.ColdTable;
 import io.pulsarlake.spark.reads.HotTable;
@@ -54,7 +55,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * interpreter (absent: spark.pyspark.python, then $PYSPARK_PYTHON, then python3). Both are what they
  * were when Spark started ({@link StartUp}).
  */
-public final class PulsarCatalog extends CatalogBase {
+public final class PulsarCatalog extends CatalogBase implements PlannerCatalog {
   /**
    * Behind a topic's name: what rows are written to, by name or by position. No topic's own name
    * has a slash.
@@ -103,6 +104,7 @@ public final class PulsarCatalog extends CatalogBase {
     return planner.config();
   }
 
+  @Override
   public PlannerClient planner() {
     return planner;
   }
@@ -146,10 +148,10 @@ public final class PulsarCatalog extends CatalogBase {
     return new Read(null, view);
   }
 
-  /** The name of what {@code format("pulsar")} reads with these options. */
-  public List<String> named(Map<String, String> options) {
+  /** The name of what {@code format("pulsar")} reads by a catalog with these options. */
+  public static List<String> named(String catalog, Map<String, String> options) {
     List<String> parts = new ArrayList<>();
-    parts.add(name);
+    parts.add(catalog);
     options.forEach((key, value) -> parts.addAll(List.of(key, value)));
     parts.add(OPTIONS);
     return parts;

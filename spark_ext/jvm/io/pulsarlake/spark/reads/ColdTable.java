@@ -1,7 +1,7 @@
 package io.pulsarlake.spark.reads;
 
 import io.pulsarlake.spark.Compat;
-import io.pulsarlake.spark.catalog.PulsarCatalog;
+import io.pulsarlake.spark.planner.PlannerCatalog;
 import java.util.Map;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.classic.SparkSession;
@@ -47,8 +47,7 @@ public final class ColdTable implements SchemaRelationProvider {
       scala.collection.immutable.Map<String, String> options,
       StructType schema) {
     SparkSession session = (SparkSession) context.sparkSession();
-    PulsarCatalog catalog =
-        (PulsarCatalog) session.sessionState().catalogManager().catalog(options.apply(CATALOG));
+    PlannerCatalog catalog = PlannerCatalog.of(session, options.apply(CATALOG));
     String namespace = options.apply(NAMESPACE);
     Identifier ident = Identifier.of(new String[] {namespace}, options.apply(TABLE));
     return new HadoopFsRelation(

@@ -1,10 +1,8 @@
 package io.pulsarlake.spark.reads;
 
-import io.pulsarlake.spark.catalog.PulsarCatalog;
-import io.pulsarlake.spark.planner.Errors;
 import io.pulsarlake.spark.planner.Messages.DescribeStream;
 import io.pulsarlake.spark.planner.Messages.Stream;
-import io.pulsarlake.spark.planner.PlannerClient;
+import io.pulsarlake.spark.planner.PlannerCatalog;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.SQLContext;
@@ -43,29 +41,22 @@ public final class TopicStreams implements StreamSourceProvider {
     SparkSession session = (SparkSession) context.sparkSession();
     Map<String, String> asked = CollectionConverters.asJava(options);
     return new TopicStream(
-        session, given.get(), metadataPath, planner(session, asked), streamed(asked));
+        session, given.get(), metadataPath, catalog(session, asked).planner(), streamed(asked));
   }
 
   /** The columns of a stream now. */
   public static StructType columns(SparkSession session, Map<String, String> options) {
     DescribeStream question = new DescribeStream(new Stream(streamed(options), ""));
-    return StructType.fromDDL(planner(session, options).ask(question).schema());
-  }
-
-  private static PlannerClient planner(SparkSession session, Map<String, String> options) {
-    return catalog(session, options).planner();
+    return StructType.fromDDL(catalog(session, options).planner().ask(question).schema());
   }
 
   /** The catalog that the options name, by whose settings topics are read. */
-  public static PulsarCatalog catalog(SparkSession session, Map<String, String> options) {
+  public static PlannerCatalog catalog(SparkSession session, Map<String, String> options) {
     String name = "pulsar";
     for (Map.Entry<String, String> one : options.entrySet()) {
       name = one.getKey().equalsIgnoreCase(CATALOG) ? one.getValue() : name;
     }
-    if (session.sessionState().catalogManager().catalog(name) instanceof PulsarCatalog catalog) {
-      return catalog;
-    }
-    throw Errors.refused("the catalog " + name + " has no topics of Pulsar");
+    return PlannerCatalog.of(session, name);
   }
 
   /** The options for the planner. */

@@ -90,10 +90,10 @@ public final class ReadNames extends Rule<LogicalPlan> {
 
   /** The relation of the catalog, or those of its columns that a schema names. */
   private LogicalPlan batch(Map<String, String> options, Option<StructType> schema) {
-    PulsarCatalog catalog = TopicStreams.catalog(session, options);
+    String catalog = TopicStreams.catalog(session, options).name();
     LogicalPlan rows =
         new UnresolvedRelation(
-            Nodes.seq(catalog.named(TopicStreams.streamed(options))),
+            Nodes.seq(PulsarCatalog.named(catalog, TopicStreams.streamed(options))),
             CaseInsensitiveStringMap.empty(),
             false);
     if (schema.isEmpty()) {
