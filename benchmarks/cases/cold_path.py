@@ -81,7 +81,7 @@ def _planning(bench: Bench) -> list[Result]:
 
 def _planned(bench: Bench, files: int) -> list[Result]:
     world, topic = bench.world, Topic.parse(f"{NAMESPACE}/cold-path-{files}")
-    world.admin.create_topic(topic.name, partitions=4)
+    world.admin.create_topic(str(topic), partitions=4)
     config = world.config(f"cold-path-{files}")
     with Clients(config) as clients:
         wide = Wide(topic, 4, files, EVENT.schema, clients.admin.cluster())
