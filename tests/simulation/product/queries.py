@@ -29,7 +29,9 @@ METADATA = (
     "__rescued",
 )
 
-_NO_DEFINITION = ("schema version", "the message has no schema version")
+_NO_DEFINITION = "schema version"
+_NO_VERSION = (_NO_DEFINITION, "the message has no schema version", "malformed Avro")
+"""Of plain bytes in a topic that has, or had, a definition."""
 _RESCUED = {StoredKind.UNMATCHED: RowKind.STRAY, StoredKind.INCOMPLETE: RowKind.GIVEN_UP}
 
 
@@ -61,7 +63,10 @@ class PinnedQuery:
         batches = list(read_cold_files(clients, self.plan, columns))
         form = RowFormat.of(clients.settings, hot.snapshot, columns)
         batches += read_rows(clients, SplitsRead(hot.splits), form)
-        schema = clients.state.topics[snapshot.topic.full_name].schema  # type: ignore[attr-defined]
+        state = clients.state  # type: ignore[attr-defined]
+        # A clock that was set back stamps messages as older than their definition.
+        was_set = state.brokers_clock.farthest_ms > 0
+        schema = None if was_set else state.topics[snapshot.topic.full_name].schema
         return [row for batch in batches for row in rows_of(batch, self.predicates, schema)]
 
 
@@ -144,7 +149,7 @@ def _content(row: Mapping[str, Any], schema: SchemaRegistry | None) -> tuple[byt
             return rescued, _RESCUED[row[KIND_COLUMN]]
         if (
             row[KIND_COLUMN] == StoredKind.UNDECODABLE
-            and error.startswith(_NO_DEFINITION)
+            and error.startswith(_NO_VERSION if row["__schemaVersion"] is None else _NO_DEFINITION)
             and _is_forgotten(rescued, row, schema)
         ):
             return rescued, RowKind.MESSAGE
