@@ -17,6 +17,6 @@
 
 Everything heavy (Spark, decoders) is imported when a subcommand runs.
 
-Imports ``web``, ``check``, ``service``, ``maintenance``, ``iceberg``, ``schedule``,
+Imports ``web``, ``check``, ``service``, ``convert``, ``maintenance``, ``iceberg``, ``schedule``,
 ``model``, ``config``, ``spark_ext`` and ``reader``; nothing imports it.
 """

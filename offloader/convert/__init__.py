@@ -14,7 +14,7 @@
     incomplete_chunks  chunked messages that a commit leaves incomplete
     chunk_rows         rows of those that it gives up, and of chunks that would be in no row
 
-Nothing here commits, or knows of the hold. Imports ``parquet``, ``output``,
+Nothing here commits, or knows of the hold. Imports ``parquet``, ``output``, ``config``,
 ``model``, ``spark_ext`` and ``reader``; pyspark is needed only where a job runs.
 """
 

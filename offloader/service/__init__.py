@@ -16,8 +16,8 @@
 Decides nothing about ledgers or files: ``schedule``, ``turn``, ``maintenance`` and ``iceberg`` do.
 
 Imports ``schedule``, ``turn``, ``convert``, ``maintenance``, ``iceberg``, ``commit``,
-``subscription``, ``backlog``, ``model``, ``config``, ``spark_ext`` and ``reader``; ``web`` and
-``cli`` import it.
+``subscription``, ``backlog``, ``model``, ``config`` and ``reader``; ``web`` and ``cli``
+import it.
 """
 
 from offloader.service.iceberg_lags import read_lags
