@@ -30,6 +30,7 @@ from testbed.simulation.evolving_schema import (
     avro_message,
     life_of,
     message_of,
+    mirrored,
 )
 from testbed.simulation.expectation import Expectation, Row, RowKind, expected_rows, published_rows
 from testbed.simulation.ledgers import Entry, Ledger, ManagedLedger, Position
@@ -72,6 +73,7 @@ __all__ = [
     "life_of",
     "message_entry",
     "message_of",
+    "mirrored",
     "needed_chunks",
     "note_commit",
     "of_old_copy",

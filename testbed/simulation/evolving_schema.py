@@ -17,11 +17,13 @@ class SchemaRegistry:
     """A topic's schema. ``times``: when each version was registered (ms), None: it is a deletion.
 
     ``life``: how often the schema was deleted by force; ``first``: the first listed version.
+    ``registered``: when each version of each life was (ms), by life and version.
     """
 
     times: list[int | None] = field(default_factory=list)
     life: int = 0
     first: int = 0
+    registered: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
     def newest(self) -> int:
@@ -30,6 +32,7 @@ class SchemaRegistry:
 
     def register(self, now_ms: int) -> None:
         """Add a version."""
+        self.registered[self.life, len(self.times)] = now_ms
         self.times.append(now_ms)
 
     def delete(self) -> None:
@@ -103,3 +106,9 @@ def message_of(row: Mapping[str, str | None], version: int) -> bytes | None:
     if there != {name: _text(name, text) for name in _names(version, 0)}:
         return None
     return avro_message(text, version, life_of(text))
+
+
+def mirrored(row: Mapping[str, str | None], version: int) -> dict[str, str | None]:
+    """Return the row that the definition of a life with the opposite order gives."""
+    names = _names(version, 0)
+    return {name: row.get(other) for name, other in zip(names, names[::-1], strict=True)}

@@ -16,7 +16,7 @@ from reader.plan import Plan, Predicate, from_token, make_plan, take_snapshot, t
 from reader.plan.reads import FilesRead, SplitsRead
 from reader.plan.snapshot import Snapshot
 from reader.sources import RowFormat, read_rows
-from testbed.simulation import Row, RowKind, SchemaRegistry, life_of, message_of
+from testbed.simulation import Row, RowKind, SchemaRegistry, life_of, message_of, mirrored
 
 _PLACE = ("__partition", "__ledgerId", "__entryId", "__batchIndex")
 METADATA = (
@@ -33,6 +33,43 @@ _NO_DEFINITION = "schema version"
 _NO_VERSION = (_NO_DEFINITION, "the message has no schema version", "malformed Avro")
 """Of plain bytes in a topic that has, or had, a definition."""
 _RESCUED = {StoredKind.UNMATCHED: RowKind.STRAY, StoredKind.INCOMPLETE: RowKind.GIVEN_UP}
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """The schema's definitions, by the registry and by what a snapshot knows.
+
+    ``registry`` None: any row may be of one that is forgotten. ``known``: version and time of
+    each in the snapshot. ``clock_was_set``: the broker's, so that times say nothing.
+    """
+
+    registry: SchemaRegistry | None = None
+    known: frozenset[tuple[int, int]] = frozenset()
+    clock_was_set: bool = False
+
+    def may_be_forgotten(self, message: bytes, version: int | None) -> bool:
+        """Return whether the message's definition may be one that the product cannot know.
+
+        Nothing is known of a message without a version if the registry has, or had, a schema.
+        """
+        if self.registry is None or self.clock_was_set:
+            return True
+        if version is None:
+            return bool(self.registry.times or self.registry.life)
+        return life_of(message) < self.registry.life or version < self.registry.first
+
+    def may_be_confused(self, message: bytes, version: int) -> bool:
+        """Return whether another life's definition may decode a message unnoticed.
+
+        The cases that decision 36 names: the message's own definition came and went between two
+        looks at the registry, or a clock was set and no table remembers it.
+        """
+        if self.registry is None:
+            return False
+        time = self.registry.registered.get((life_of(message), version))
+        if time is None:
+            return False
+        return self.clock_was_set or (version, time) not in self.known
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +101,12 @@ class PinnedQuery:
         form = RowFormat.of(clients.settings, hot.snapshot, columns)
         batches += read_rows(clients, SplitsRead(hot.splits), form)
         state = clients.state  # type: ignore[attr-defined]
-        # A clock that was set back stamps messages as older than their definition.
-        was_set = state.brokers_clock.farthest_ms > 0
-        schema = None if was_set else state.topics[snapshot.topic.full_name].schema
-        return [row for batch in batches for row in rows_of(batch, self.predicates, schema)]
+        definitions = Definitions(
+            state.topics[snapshot.topic.full_name].schema,
+            frozenset((info.version, info.timestamp) for info in snapshot.schemas),
+            clock_was_set=state.brokers_clock.farthest_ms > 0,
+        )
+        return [row for batch in batches for row in rows_of(batch, self.predicates, definitions)]
 
 
 def pin(
@@ -120,19 +159,19 @@ def read_cold_files(clients: Clients, plan: Plan, columns: pa.Schema) -> list[pa
 
 
 def rows_of(
-    batch: pa.RecordBatch, predicates: Sequence[Predicate], schema: SchemaRegistry | None = None
+    batch: pa.RecordBatch, predicates: Sequence[Predicate], definitions: Definitions = Definitions()
 ) -> list[Row]:
-    """The rows of a batch. ``schema``: the registry of now, None: any row may be forgotten."""
+    """Return the rows of a batch."""
     low = predicates[0].values[0] if predicates else None
     times = batch.column("__publishTime").cast(pa.int64()).to_pylist()
     return [
-        (tuple(row[name] for name in _PLACE), *_content(row, schema))
+        (tuple(row[name] for name in _PLACE), *_content(row, definitions))
         for row, at in zip(batch.drop_columns("__publishTime").to_pylist(), times, strict=True)
         if low is None or at >= low
     ]
 
 
-def _content(row: Mapping[str, Any], schema: SchemaRegistry | None) -> tuple[bytes | None, RowKind]:
+def _content(row: Mapping[str, Any], definitions: Definitions) -> tuple[bytes | None, RowKind]:
     payload = {name: value for name, value in row.items() if name not in METADATA}
     empty = all(value is None for value in payload.values())
     error, rescued = row["__error"], row["__rescued"]
@@ -142,28 +181,21 @@ def _content(row: Mapping[str, Any], schema: SchemaRegistry | None) -> tuple[byt
             return payload["value"], RowKind.MESSAGE
         if "value_2" in payload:  # the table began with messages without a schema
             payload["value"] = payload.pop("value_2")
-        found = None if empty else message_of(payload, version)
-        return found, RowKind.MESSAGE if empty or found else RowKind.UNEXPECTED
+        if empty:
+            return None, RowKind.MESSAGE
+        if found := message_of(payload, version):
+            return found, RowKind.MESSAGE
+        other = message_of(mirrored(payload, version), version)
+        if other and definitions.may_be_confused(other, version):
+            return other, RowKind.MESSAGE
+        return None, RowKind.UNEXPECTED
     if error is not None and rescued is not None and empty:
         if row[KIND_COLUMN] in _RESCUED:
             return rescued, _RESCUED[row[KIND_COLUMN]]
         if (
             row[KIND_COLUMN] == StoredKind.UNDECODABLE
             and error.startswith(_NO_VERSION if row["__schemaVersion"] is None else _NO_DEFINITION)
-            and _is_forgotten(rescued, row, schema)
+            and definitions.may_be_forgotten(rescued, row["__schemaVersion"])
         ):
             return rescued, RowKind.MESSAGE
     return rescued, RowKind.UNEXPECTED
-
-
-def _is_forgotten(message: bytes, row: Mapping[str, Any], schema: SchemaRegistry | None) -> bool:
-    """Return whether the registry of now does not know the message's definition.
-
-    Nothing is known of a message without a version if the registry has, or had, a schema.
-    """
-    version = row["__schemaVersion"]
-    if schema is None:
-        return True
-    if version is None:
-        return bool(schema.times or schema.life)
-    return life_of(message) < schema.life or version < schema.first
