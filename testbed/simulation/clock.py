@@ -48,6 +48,12 @@ class HostClock:
         self._settings.append((self._true.now_ms, ms))
         self.farthest_ms = max(self.farthest_ms, abs(ms))
 
+    @property
+    def latest_ms(self) -> int:
+        """Return the latest time that the clock has shown."""
+        ends = [at for at, _ in self._settings[1:]] + [self._true.now_ms]
+        return max(end + ahead for (_, ahead), end in zip(self._settings, ends, strict=True))
+
     def least_since(self, true_ms: int) -> int:
         """Return the least that the clock has shown since a true time."""
         found = self.now_ms

@@ -109,6 +109,9 @@ def message_of(row: Mapping[str, str | None], version: int) -> bytes | None:
 
 
 def mirrored(row: Mapping[str, str | None], version: int) -> dict[str, str | None]:
-    """Return the row that the definition of a life with the opposite order gives."""
+    """Return the row that the definition of a life with the opposite order gives.
+
+    Values that the version has no field for stay where they are.
+    """
     names = _names(version, 0)
-    return {name: row.get(other) for name, other in zip(names, names[::-1], strict=True)}
+    return {**row, **{name: row.get(other) for name, other in zip(names, names[::-1], strict=True)}}

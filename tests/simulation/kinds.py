@@ -48,8 +48,17 @@ def _publish(world: World, ml: ManagedLedger, b: int) -> None:
 def _evolve(world: World, a: int, b: int) -> None:
     """The topic's schema gets another version."""
     schema = world.topic.schema
-    if world.settings.schemas and schema.newest < 3:
+    if world.settings.schemas and schema.newest < 3 and not _is_schema_early(world):
         schema.register(world.state.brokers_clock.now_ms)
+
+
+def _is_schema_early(world: World) -> bool:
+    """Return whether a life of the registry would begin at a time that the clock showed before.
+
+    Decision 36 says what is not certain then, so no history does that.
+    """
+    clock = world.state.brokers_clock
+    return world.settings.late_schema and clock.now_ms < clock.latest_ms
 
 
 def _register_anew(world: World, a: int, b: int) -> None:
@@ -58,7 +67,7 @@ def _register_anew(world: World, a: int, b: int) -> None:
     No message that has begun goes on: its producer has to connect again.
     """
     schema = world.topic.schema
-    if not (world.settings.late_schema and schema.times):
+    if not (world.settings.late_schema and schema.times) or _is_schema_early(world):
         return
     world.chunked.clear()
     versions = 1
@@ -194,9 +203,14 @@ def _skew(world: World, a: int, b: int) -> None:
     """Somebody sets the clock of a host."""
     ahead_ms = (0, 4, -4, 30, -30, 3 * 60, -3 * 60, 24 * 60, -24 * 60)[b % 9] * MINUTE
     clock = world.clocks[a % len(world.clocks)]
-    restored = clock is world.state.brokers_clock and any(ml.restored for ml in world.parts)
-    if not (restored and _is_behind_table(world, world.clock.now_ms + ahead_ms)):
-        clock.set_ahead(ahead_ms)
+    now_ms = world.clock.now_ms + ahead_ms
+    if clock is world.state.brokers_clock:
+        registered = world.topic.schema.registered.values()
+        if world.settings.late_schema and now_ms <= max(registered, default=0) + 1000:
+            return  # decision 36: messages as old as their definition
+        if any(ml.restored for ml in world.parts) and _is_behind_table(world, now_ms):
+            return
+    clock.set_ahead(ahead_ms)
 
 
 def _is_behind_table(world: World, now_ms: int) -> bool:

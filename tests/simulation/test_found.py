@@ -85,6 +85,29 @@ FOUND = {
         Settings(wildcard=False, broker_times=False),
         "sink_incident 241 615, sink 0 274, sink_meet 0 837, seal, sink_trim, sink 0 125",
     ),
+    "a message that is older than the first known schema has none of it": (
+        # No product gave wrong rows here: a check excused those of one that would.
+        Settings(wildcard=False, schemas=True, late_schema=True),
+        "evolve, evolve, publish 0 2, seal, advance 2, register_anew 0 1, advance 1, publish, "
+        "query 0 1",
+    ),
+    "a message that is older than the first schema of its table has none of it": (
+        # The same.
+        Settings(wildcard=False, schemas=True, late_schema=True),
+        "evolve, evolve, publish 0 2, seal, advance 2, register_anew 0 1, publish, seal, turn, "
+        "query 0 1",
+    ),
+    "a clock that was ahead for a while says something of schemas later": (
+        # The same.
+        Settings(wildcard=False, schemas=True, late_schema=True),
+        "skew 2 1, skew 2 0, advance 6, evolve, evolve, publish 0 2, seal, turn, publish 0 2, "
+        "advance 2, register_anew 0 1, advance 2, publish, query 0 1",
+    ),
+    "a message without a version is rescued where the registry has forgotten all": (
+        # Seed 4096823, of a check that did not know the error.
+        Settings(partitions=1, schemas=True, late_schema=True),
+        "publish, evolve, pin, register_anew 0 134, run_pinned",
+    ),
 }
 
 

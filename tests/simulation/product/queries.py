@@ -30,7 +30,12 @@ METADATA = (
 )
 
 _NO_DEFINITION = "schema version"
-_NO_VERSION = (_NO_DEFINITION, "the message has no schema version", "malformed Avro")
+_NO_VERSION = (
+    _NO_DEFINITION,
+    "the message has no schema version",
+    "malformed Avro",
+    "the value is binary, its column is another type",
+)
 """Of plain bytes in a topic that has, or had, a definition."""
 _RESCUED = {StoredKind.UNMATCHED: RowKind.STRAY, StoredKind.INCOMPLETE: RowKind.GIVEN_UP}
 
@@ -40,36 +45,39 @@ class Definitions:
     """The schema's definitions, by the registry and by what a snapshot knows.
 
     ``registry`` None: any row may be of one that is forgotten. ``known``: version and time of
-    each in the snapshot. ``clock_was_set``: the broker's, so that times say nothing.
+    each in the snapshot.
     """
 
     registry: SchemaRegistry | None = None
     known: frozenset[tuple[int, int]] = frozenset()
-    clock_was_set: bool = False
 
     def may_be_forgotten(self, message: bytes, version: int | None) -> bool:
         """Return whether the message's definition may be one that the product cannot know.
 
         Nothing is known of a message without a version if the registry has, or had, a schema.
         """
-        if self.registry is None or self.clock_was_set:
+        if self.registry is None:
             return True
         if version is None:
             return bool(self.registry.times or self.registry.life)
         return life_of(message) < self.registry.life or version < self.registry.first
 
     def may_be_confused(self, message: bytes, version: int) -> bool:
-        """Return whether another life's definition may decode a message unnoticed.
+        """Return whether the definition of an earlier life may decode a message unnoticed.
 
-        The cases that decision 36 names: the message's own definition came and went between two
-        looks at the registry, or a clock was set and no table remembers it.
+        As decision 36 says: the earlier life is known, and the message's own definition came and
+        went between two commits.
         """
         if self.registry is None:
             return False
-        time = self.registry.registered.get((life_of(message), version))
-        if time is None:
-            return False
-        return self.clock_was_set or (version, time) not in self.known
+        life, known = life_of(message), self.known
+        own = self.registry.registered.get((life, version))
+        earlier = any(
+            (number, time) in known
+            for (other, number), time in self.registry.registered.items()
+            if other < life and number == version
+        )
+        return own is not None and earlier and (version, own) not in known
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,6 @@ class PinnedQuery:
         definitions = Definitions(
             state.topics[snapshot.topic.full_name].schema,
             frozenset((info.version, info.timestamp) for info in snapshot.schemas),
-            clock_was_set=state.brokers_clock.farthest_ms > 0,
         )
         return [row for batch in batches for row in rows_of(batch, self.predicates, definitions)]
 
