@@ -45,7 +45,7 @@ class RowWriter:
         options: SinkOptions,
         target: Target | None,
         sink: EntrySink,
-        encryption: Callable[[], encode.Encryption | None],
+        encryption: encode.Encryption | None,
         turn: int,
     ) -> None:
         self._clients = clients
@@ -93,7 +93,7 @@ class RowWriter:
                 target,
                 self._options,
                 self._sink,
-                lambda: encode.BatchEncoder(form, self._encryption()),
+                lambda: encode.BatchEncoder(form, self._encryption),
                 self._turn,
             )
             self._topics[topic] = found

@@ -1,6 +1,6 @@
 """What sources ask of the clients: the part of ``reader.clients.Clients`` that this room needs.
 
-``Clients`` stands above this room and satisfies the protocol; tests give their own.
+``Clients`` satisfies the protocol without importing this room; tests give their own.
 """
 
 from contextlib import AbstractContextManager

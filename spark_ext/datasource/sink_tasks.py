@@ -76,7 +76,7 @@ def write_rows(
     encryption = Encryption(form.public_keys) if form.public_keys else None
 
     def written(sink: EntrySink) -> int:
-        writer = RowWriter(clients, form.options, form.target, sink, lambda: encryption, turn)
+        writer = RowWriter(clients, form.options, form.target, sink, encryption, turn)
         for batch in batches:
             writer.write(batch)
         writer.finish()

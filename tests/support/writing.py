@@ -21,7 +21,7 @@ def stage(
     asked = sink.SinkOptions.of({"topic": topic, **options})
     staging = sink.StagingWriter(clients, write.directory)
     target = sink.resolve_target(clients, Topic.parse(topic))
-    writer = sink.RowWriter(clients, asked, target, staging, lambda: None, 0)
+    writer = sink.RowWriter(clients, asked, target, staging, None, 0)
     for batch in batches:
         writer.write(batch)
     writer.finish()

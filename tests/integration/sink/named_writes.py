@@ -34,7 +34,7 @@ def decided(
     sink.require_deduplication(clients, target.topic, enable=True)
     write = sink.NamedWrite(clients, "the-query", target.topic.full_name)
     staging = sink.StagingWriter(clients, write.directory)
-    writer = sink.RowWriter(clients, asked, target, staging, lambda: None, 0)
+    writer = sink.RowWriter(clients, asked, target, staging, None, 0)
     columns = {"value": pa.array(values, pa.binary())}
     if keys is not None:
         columns["__key"] = pa.array(keys)

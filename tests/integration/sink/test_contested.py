@@ -138,7 +138,7 @@ def test_a_schema_that_grows_between_two_tasks(
         target = sink.resolve_target(clients, Topic.parse(topic_name))
         sink.require_deduplication(clients, target.topic, enable=True)
         staging = sink.StagingWriter(clients, write.directory)
-        writer = sink.RowWriter(clients, sink.SinkOptions.of({}), target, staging, lambda: None, 0)
+        writer = sink.RowWriter(clients, sink.SinkOptions.of({}), target, staging, None, 0)
         writer.write(pa.record_batch({"a": pa.array([task] * 5, pa.int32())}))
         writer.finish()
         files.append(staging.finish(5))
@@ -167,7 +167,7 @@ def test_a_topic_that_is_made_again(admin: Admin, clients: Clients, topic_name: 
     admin.create_topic(topic_name)
     admin.upload_schema(topic_name, "AVRO", record(fields))
     with sink.DirectSender(clients, encrypted=False) as sender:
-        writer = sink.RowWriter(clients, sink.SinkOptions.of({}), target, sender, lambda: None, 0)
+        writer = sink.RowWriter(clients, sink.SinkOptions.of({}), target, sender, None, 0)
         writer.write(rows)
         with pytest.raises(ConfigurationError, match="was the topic deleted and made again"):
             writer.finish()

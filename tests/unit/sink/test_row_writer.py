@@ -68,7 +68,7 @@ def written(
     kept = Kept()
     with Clients(ReadConfig.load({})) as clients:
         asked = SinkOptions.of(options)
-        writer = RowWriter(clients, asked, to or target(), kept, lambda: None, turn)
+        writer = RowWriter(clients, asked, to or target(), kept, None, turn)
         for one in batches:
             writer.write(one)
         writer.finish()
@@ -208,7 +208,7 @@ def test_the_row_of_an_error_among_rows_of_several_topics(monkeypatch: pytest.Mo
         {"a": pa.array([1, 2, 3, 4]), "__eventTime": pa.array([1000, 1000, 1000, 0], TIMESTAMP)},
     ):
         with Clients(ReadConfig.load({})) as clients:
-            writer = RowWriter(clients, SinkOptions(), None, Kept(), lambda: None, 0)
+            writer = RowWriter(clients, SinkOptions(), None, Kept(), None, 0)
             with pytest.raises(ConfigurationError) as caught:
                 writer.write(pa.record_batch({**columns, "__TOPIC": names}))
         assert caught.value.context["row"] == 3
@@ -271,7 +271,7 @@ def test_rows_without_a_topic() -> None:
         (values(b"1", __topic=NOT_UTF8), "its __topic is not UTF-8"),
     ):
         with Clients(ReadConfig.load({})) as clients:
-            writer = RowWriter(clients, SinkOptions(), None, Kept(), lambda: None, 0)
+            writer = RowWriter(clients, SinkOptions(), None, Kept(), None, 0)
             with pytest.raises(ConfigurationError, match=text):
                 writer.write(batch)
 

@@ -165,7 +165,7 @@ def test_a_column_whose_field_is_removed_is_null() -> None:
     def write(old: list[str | None]) -> Kept:
         kept = Kept()
         with Clients(ReadConfig.load({})) as clients:
-            writer = RowWriter(clients, SinkOptions(), target, kept, lambda: None, 0)
+            writer = RowWriter(clients, SinkOptions(), target, kept, None, 0)
             rows = {"id": ["1", "2"], "OLD": pa.array(old, pa.string()), "city": ["a", "b"]}
             writer.write(pa.record_batch(rows))
             writer.finish()
@@ -231,7 +231,7 @@ def test_the_key_of_a_topic_that_had_a_field_of_its_name() -> None:
     assert target.removed == {"key", "value"}
     kept = Kept()
     with Clients(ReadConfig.load({})) as clients:
-        writer = RowWriter(clients, SinkOptions(), target, kept, lambda: None, 0)
+        writer = RowWriter(clients, SinkOptions(), target, kept, None, 0)
         rows = {"key_2": ["k", "l"], "value_2": pa.array(["v", None]), "__tombstone": [False, True]}
         writer.write(pa.record_batch(rows))
         writer.finish()
