@@ -17,13 +17,16 @@ class SchemaRegistry:
     """A topic's schema. ``times``: when each version was registered (ms), None: it is a deletion.
 
     ``life``: how often the schema was deleted by force; ``first``: the first listed version.
-    ``registered``: when each version of each life was (ms), by life and version.
+    ``registered``: when each version of each life was (ms), by life and version; ``shown``: those
+    that were listed to anyone; ``seen``: those that a commit could know.
     """
 
     times: list[int | None] = field(default_factory=list)
     life: int = 0
     first: int = 0
     registered: dict[tuple[int, int], int] = field(default_factory=dict)
+    shown: set[tuple[int, int]] = field(default_factory=set)
+    seen: set[tuple[int, int]] = field(default_factory=set)
 
     @property
     def newest(self) -> int:
@@ -46,6 +49,7 @@ class SchemaRegistry:
 
     def listed(self) -> list[dict[str, Any]]:
         """Return the versions as Pulsar's admin REST lists them."""
+        self.shown |= self._now()
         return [
             {
                 "version": version,
@@ -57,6 +61,13 @@ class SchemaRegistry:
             for version, time in enumerate(self.times)
             if version >= self.first
         ]
+
+    def note_commit(self) -> None:
+        """A table remembers what is listed now and was shown before."""
+        self.seen |= self._now() & self.shown
+
+    def _now(self) -> set[tuple[int, int]]:
+        return {(self.life, version) for version in range(self.first, len(self.times))}
 
 
 def _definition(version: int, life: int) -> str:

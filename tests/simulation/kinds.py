@@ -48,7 +48,8 @@ def _publish(world: World, ml: ManagedLedger, b: int) -> None:
 def _evolve(world: World, a: int, b: int) -> None:
     """The topic's schema gets another version."""
     schema = world.topic.schema
-    if world.settings.schemas and schema.newest < 3 and not _is_schema_early(world):
+    begins = bool(schema.life) and not schema.times
+    if world.settings.schemas and schema.newest < 3 and not (begins and _is_schema_early(world)):
         schema.register(world.state.brokers_clock.now_ms)
 
 

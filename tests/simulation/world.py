@@ -202,6 +202,7 @@ class World:
 
     def _committed(self, transactions: dict[str, int]) -> None:
         timeout, brokers = self.settings.chunk_minutes * 60_000, self.state.brokers_clock
+        self.topic.schema.note_commit()
         for ml in self.parts:
             due = {
                 uuid

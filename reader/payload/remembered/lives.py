@@ -4,8 +4,9 @@ A version number identifies a definition only within one life of the registry. A
 deleted by force begins another life: Pulsar counts from 0 again. (A schema that is deleted without
 force does not: the numbers go on.) Rules:
 
-1. A life begins with the first definition that it registered, by the registry's own timestamp. A
-   message of a version was stored after that. Within a life the number decides alone, whatever
+1. A life begins with the first definition that it registered, by that one's own timestamp (a later
+   one may have an earlier time: the broker's clock was set back). A message of a version was
+   stored after that. Within a life the number decides alone, whatever
    clocks say.
 2. When a message was stored is known to within a second if the broker has stamped its entry, and
    to within ``pulsar.clock_difference`` if only its producer has (``reader.decode``). Of a
@@ -35,7 +36,7 @@ class SchemaLives:
         for info in sorted(schemas, key=lambda info: (info.life, info.version)):
             lives.setdefault(info.life, {})[info.version] = info
         self._lives = list(lives.values())
-        begins = [min(info.timestamp for info in life.values()) for life in self._lives]
+        begins = [life[min(life)].timestamp for life in self._lives]
         self._starts = np.maximum.accumulate(np.array(begins, np.int64)) * 1000
 
     @property

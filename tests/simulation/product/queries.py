@@ -70,14 +70,14 @@ class Definitions:
         """
         if self.registry is None:
             return False
-        life, known = life_of(message), self.known
-        own = self.registry.registered.get((life, version))
-        earlier = any(
-            (number, time) in known
-            for (other, number), time in self.registry.registered.items()
-            if other < life and number == version
-        )
-        return own is not None and earlier and (version, own) not in known
+        own = life_of(message), version
+        earlier = any(life < own[0] and of == version for life, of in self.registry.seen)
+        return earlier and own not in self.registry.seen and not self._is_known(own)
+
+    def _is_known(self, definition: tuple[int, int]) -> bool:
+        registry = self.registry
+        assert registry is not None
+        return (definition[1], registry.registered.get(definition)) in self.known
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,3 +155,13 @@ def test_messages_of_two_lives_in_one_batch() -> None:
     )
     assert [(row["a"], row["b"]) for row in rows(found)] == [(0, 1000), (100, 2000), (0, 1000)]
     assert not found.problems
+
+
+def test_a_later_version_does_not_move_the_begin_of_its_life() -> None:
+    """The broker's clock was set back before it was registered."""
+    later = registered(("AVRO", C), 50_000, version=1)
+    known = remember(remember((THEN,), (NOW,)), (NOW, later))
+    assert read(known, MESSAGE, stored(150_000, stamped=150_000)) == (
+        {**NOTHING, "c": None, "a": 0, "b": 1000},
+        None,
+    )
