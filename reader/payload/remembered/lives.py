@@ -2,12 +2,11 @@
 
 A version number identifies a definition only within one life of the registry. A schema that is
 deleted by force begins another life: Pulsar counts from 0 again. (A schema that is deleted without
-force does not: the numbers go on.) Rules:
+force does not: the numbers continue.) Rules:
 
-1. A life begins with the first definition that it registered, by that one's own timestamp (a later
-   one may have an earlier time: the broker's clock was set back). A message of a version was
-   stored after that. Within a life the number decides alone, whatever
-   clocks say.
+1. A life begins at the timestamp of the first definition that it registered. (A later one may have
+   an earlier time, if the broker's clock was set back.) A message of the life was stored after
+   that. Within a life the number decides alone, whatever clocks say.
 2. When a message was stored is known to within a second if the broker has stamped its entry, and
    to within ``pulsar.clock_difference`` if only its producer has (``reader.decode``). Of a
    replicated message, and of one that claims to be older than its ledger, it is known only that

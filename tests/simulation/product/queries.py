@@ -70,14 +70,10 @@ class Definitions:
         """
         if self.registry is None:
             return False
-        own = life_of(message), version
-        earlier = any(life < own[0] and of == version for life, of in self.registry.seen)
-        return earlier and own not in self.registry.seen and not self._is_known(own)
-
-    def _is_known(self, definition: tuple[int, int]) -> bool:
-        registry = self.registry
-        assert registry is not None
-        return (definition[1], registry.registered.get(definition)) in self.known
+        life, seen = life_of(message), self.registry.seen
+        is_listed = (version, self.registry.registered.get((life, version))) in self.known
+        earlier = any(older < life and number == version for older, number in seen)
+        return earlier and (life, version) not in seen and not is_listed
 
 
 @dataclass(frozen=True, slots=True)
